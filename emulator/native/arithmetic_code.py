@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from emulator.native.intrinsic import DOUBLE, FLOAT, I16, I32, element_of, inlined
+from emulator.native.intrinsic import DOUBLE, FLOAT, I16, I32, I64, element_of, inlined
 
 I1 = ir.IntType(1)
 
@@ -67,6 +67,7 @@ def _reinterpreter(source: types.Type, target: types.Type, element: ir.Type) -> 
 f32_of_bits = _reinterpreter(types.int32, types.float32, FLOAT)
 bits_of_f32 = _reinterpreter(types.float32, types.int32, I32)
 f64_of_bits = _reinterpreter(types.int64, types.float64, DOUBLE)
+bits_of_f64 = _reinterpreter(types.float64, types.int64, I64)
 
 
 @inlined
@@ -95,6 +96,16 @@ def trailing_zeros(typing_context: Any, value: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], I1(1))
+
+    return types.int64(types.int64), generate
+
+
+@inlined
+def leading_zeros(typing_context: Any, value: Any) -> Any:
+    """Zero bits above the highest bit set in an int64 that is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], I1(1))
 
     return types.int64(types.int64), generate
 

@@ -16,6 +16,7 @@ import numpy as np
 from emulator.native.jit import njit
 from emulator.native.memory import record_at
 from hostagent.protocol.dtypes import DType
+from hostagent.protocol.quantizer.exact import whole_range_form, width_of
 from hostagent.protocol.served import ANNOUNCEMENT_LANES, Announcement, ServedMemory
 
 
@@ -77,6 +78,8 @@ class Operation:
     average: bool = False
     root: int = -1
     """The rank in the group that sends or receives alone; -1 when there is none."""
+    exact: bool = False
+    """Of a SUM of floats: the correctly rounded sum. float64 is summed so in any case."""
     served: ServedMemory | None = None
     """Of an operation on a rack server's weights: its announcement, and the memory for the server's answer."""
     memory: tuple[object, ...] = field(default=(), compare=False, repr=False)
@@ -87,6 +90,8 @@ class Operation:
         parts = []
         if self.kind in (OperationKind.SUM, OperationKind.MAX, OperationKind.MIN):
             parts.append("AVG" if self.average else self.kind.name)
+            if self.exact:
+                parts.append("exact")
         if self.kind is not OperationKind.BARRIER:
             parts += [self.dtype, f"{self.elements} elements"]
         if self.root >= 0:
@@ -141,7 +146,7 @@ REQUEST = np.dtype(
     [
         (name, np.int64)
         for name in (
-            *("kind", "dtype", "elements", "average", "tag", "announcement"),
+            *("kind", "dtype", "elements", "average", "exact", "tag", "announcement"),
             *("input_address", "input_first", "input_count", "output_address", "output_first", "output_count"),
             "scratch_address",
         )
@@ -162,6 +167,7 @@ def request_of(operation: Operation, scratch_address: int) -> tuple[int, ...]:
         "dtype": dtype,
         "elements": operation.elements * factor,
         "average": operation.average,
+        "exact": operation.exact,
         "tag": operation.tag(),
         "announcement": operation.served.address if operation.served else 0,
         "input_address": given.address,
@@ -187,10 +193,10 @@ def mix(held: int, value: int) -> int:
 
 
 @njit
-def operation_hash(kind: int, dtype: int, elements: int, average: int, tag: int, sequence: int) -> int:
+def operation_hash(kind: int, dtype: int, elements: int, average: int, exact: int, tag: int, sequence: int) -> int:
     """The 32 bits that travel in every frame of an operation and must agree between the ranks."""
     held = 0x811C9DC5
-    for value in (kind, dtype, elements, average, tag, sequence):
+    for value in (kind, dtype, elements, average + 2 * exact, tag, sequence):
         held = mix(held, value)
     return held
 
@@ -198,13 +204,13 @@ def operation_hash(kind: int, dtype: int, elements: int, average: int, tag: int,
 def hash_of(operation: Operation, sequence: int) -> int:
     """``operation_hash`` of the job's operation number ``sequence``."""
     dtype, factor = operation.core_type()
-    kind, average = int(operation.kind), int(operation.average)
-    return int(operation_hash(kind, int(dtype), operation.elements * factor, average, operation.tag(), sequence))
+    elements, average, exact = operation.elements * factor, int(operation.average), int(operation.exact)
+    return int(operation_hash(int(operation.kind), int(dtype), elements, average, exact, operation.tag(), sequence))
 
 
 # --- legality ---
 
-LEGAL, UNKNOWN, BAD_SERVED, MOVED_ONLY, BAD_AVERAGE, BAD_INPUT, BAD_OUTPUT, NO_SCRATCH = range(8)
+LEGAL, UNKNOWN, BAD_SERVED, BAD_AVERAGE, BAD_INPUT, BAD_OUTPUT, NO_SCRATCH, BAD_EXACT, NARROW = range(9)
 """What ``legality`` returns; ``refusal_text`` has the sentences."""
 
 _SUM, _MIN, _RAW = int(OperationKind.SUM), int(OperationKind.MIN), int(OperationKind.RAW)
@@ -214,25 +220,28 @@ _BOOL = int(DType.BOOL)
 
 
 @njit
-def legality(request: Any, lanes: int) -> Any:
-    """LEGAL, or why the operation of a REQUEST record cannot be carried out with frames of ``lanes`` lanes."""
+def legality(request: Any, lanes: int, workers: int) -> Any:
+    """LEGAL, or why a job of so many workers cannot carry out a REQUEST's operation with frames of ``lanes`` lanes."""
     kind, dtype = request.kind, request.dtype
     if kind < _SUM or kind > _LAST_KIND or dtype < 0 or dtype > _BOOL or request.elements < 0:
         return UNKNOWN
     if kind > _BARRIER and (request.announcement == 0 or dtype > _LAST_SMALL_FLOAT or lanes < ANNOUNCEMENT_LANES):
         return BAD_SERVED
     calculates = kind < _RAW
-    if calculates and dtype in (_FLOAT64, _BOOL):
-        return MOVED_ONLY
+    is_float_sum = kind == _SUM and dtype <= _FLOAT64
     if request.average and kind != _SUM:
         return BAD_AVERAGE
+    if request.exact and not is_float_sum:
+        return BAD_EXACT
+    if is_float_sum and (request.exact or dtype == _FLOAT64) and lanes < exact_lanes(dtype, workers):
+        return NARROW
     first, count = request.input_first, request.input_count
     if first < 0 or count < 0 or first + count > request.elements:
         return BAD_INPUT
     first, count = request.output_first, request.output_count
     if first < 0 or count < 0 or first + count > request.elements:
         return BAD_OUTPUT
-    if calculates and kind != _SUM and dtype == _INT64 and request.input_count > 0:
+    if calculates and kind != _SUM and dtype in (_INT64, _FLOAT64) and request.input_count > 0:
         # the second pass reads what the first left in the output memory
         end = request.input_first + request.input_count
         if request.output_first > request.input_first or end > request.output_first + request.output_count:
@@ -241,9 +250,18 @@ def legality(request: Any, lanes: int) -> Any:
 
 
 @njit
-def legality_at(address: int, lanes: int) -> Any:
+def exact_lanes(dtype: int, workers: int) -> Any:
+    """Lanes that an exact sum's frames must have: those of one element, whatever its size."""
+    workers_log2 = 0
+    while 1 << workers_log2 < workers:
+        workers_log2 += 1
+    return width_of(dtype, whole_range_form(dtype, workers, workers_log2), workers)
+
+
+@njit
+def legality_at(address: int, lanes: int, workers: int) -> Any:
     """``legality`` of the REQUEST record at an address."""
-    return legality(request_at(address), lanes)
+    return legality(request_at(address), lanes, workers)
 
 
 def refusal_text(operation: Operation, reason: int) -> str:
@@ -254,10 +272,12 @@ def refusal_text(operation: Operation, reason: int) -> str:
         UNKNOWN: f"{kind} of {elements} elements of {dtype} is not an operation",
         BAD_SERVED: f"{kind} takes an announcement, float32, float16 or bfloat16 memory (not {dtype}), and frames of "
         f"at least {ANNOUNCEMENT_LANES} lanes",
-        MOVED_ONLY: f"{kind} of {dtype} is not supported: convert the tensor (float64 to float32)",
         BAD_AVERAGE: f"an average is a SUM that is divided, not a {kind}",
         BAD_INPUT: f"input has elements {given.first} to {given.first + given.count} of an operation of {elements}",
         BAD_OUTPUT: f"output has elements {output.first} to {output.first + output.count} of an operation of "
         f"{elements}",
-        NO_SCRATCH: "MIN and MAX of int64 need output memory (scratch will do) for all of the input",
+        NO_SCRATCH: f"MIN and MAX of {dtype} need output memory (scratch will do) for all of the input",
+        BAD_EXACT: f"only sums of floats can be exact, not {kind} of {dtype}",
+        NARROW: f"an exact sum of {dtype} needs an aggregator with more lanes in a frame for this number of ranks "
+        "(256 are enough)",
     }[reason]

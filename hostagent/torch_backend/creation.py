@@ -13,6 +13,7 @@ from torch._C._distributed_c10d import Store
 from hostagent.torch_backend import roll_call
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.group import NetsumProcessGroup
+from hostagent.torch_backend.options import Options, is_exact
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError, listed
 from hostagent.transport.loopback import local_channel
@@ -22,11 +23,12 @@ CONTROLLER_VARIABLE = "NETSUM_CONTROLLER"
 
 def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     """torch's backend creator with the extended interface; raises if the controller is unknown or unreachable."""
-    if backend_options is not None:
+    if not isinstance(backend_options, Options | None):
         raise RefusedError(
-            f"netsum: pg_options must be None, got {type(backend_options).__name__}: "
-            "the backend has no options; set them at `netsum run` or `netsum controller`"
+            f"netsum: pg_options must be None or hostagent.torch_backend.options.Options, got "
+            f"{type(backend_options).__name__}"
         )
+    exact = is_exact(backend_options or Options())
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
     if size > 1 and not options.global_ranks_in_group:
@@ -35,7 +37,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         except NetsumError:
             channel.close()
             raise
-    return NetsumProcessGroup(options.store, rank, size, timeout, channel)
+    return NetsumProcessGroup(options.store, rank, size, timeout, channel, exact=exact)
 
 
 def controller_address() -> str:

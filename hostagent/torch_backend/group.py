@@ -27,7 +27,7 @@ from hostagent.torch_backend import plans, roll_call
 from hostagent.torch_backend.completer import Completer
 from hostagent.torch_backend.errors import OperationTimeoutError, RefusedError, as_torch_error
 from hostagent.torch_backend.plans import Member, Plan
-from hostagent.torch_backend.tensors import parse_reduction
+from hostagent.torch_backend.tensors import Reduction, parse_reduction
 from hostagent.torch_backend.work import NetsumWork
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import Cause, TransportError
@@ -72,12 +72,16 @@ def untraced(method: Callable[_P, _T]) -> Callable[_P, _T]:
 class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     """A process group with collectives that are computed by an aggregator in the network."""
 
-    def __init__(self, store: Store, rank: int, size: int, timeout: timedelta, channel: Channel) -> None:
+    def __init__(
+        self, store: Store, rank: int, size: int, timeout: timedelta, channel: Channel, *, exact: bool = False
+    ) -> None:
+        """``exact``: sums of floats are the correctly rounded sums (see ``options.Precision``)."""
         super().__init__(rank, size)
         self._store = store
         self._member = Member(rank, size)
         self._timeout_s = timeout.total_seconds()
         self._channel = channel
+        self._exact = exact
         self._name = "netsum"
         self._description = "undefined"
         self._completer = Completer(f"netsum rank {rank}")
@@ -154,18 +158,36 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     @untraced
     def allreduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
-        reduction = parse_reduction(_reduce_op(opts), "all_reduce")
-        plan = plans.all_reduce(plans.only(_listed(tensors), "all_reduce"), reduction)
+        reduction, tensor = self._reduction(opts, "all_reduce"), plans.only(_listed(tensors), "all_reduce")
+        if tensor.layout is torch.sparse_coo:
+            return self._allreduce_sparse(tensor, reduction, opts, timeout)
+        plan = plans.all_reduce(tensor, reduction, self._member)
         return self._start("all_reduce", plan, opts, timeout)
+
+    def _allreduce_sparse(
+        self, tensor: Tensor, reduction: Reduction, opts: Any, timeout: timedelta | None
+    ) -> NetsumWork:
+        """Blocks for one small all_gather, of the shapes and of how many elements each rank has."""
+        collective = "all_reduce of sparse tensors"
+        if reduction.name != "SUM":
+            raise RefusedError(f"netsum's {collective} supports SUM only, not {reduction.name}")
+        mine = tensor.detach().coalesce()
+        rows = self._gather_rows([mine._nnz(), mine.sparse_dim(), *mine.shape], "all_reduce sizes", opts)
+        if any(row[1:] != rows[0][1:] for row in rows):
+            shapes = ", ".join(f"rank {rank}: {row[2:]}" for rank, row in enumerate(rows))
+            raise RefusedError(f"netsum's {collective}: the ranks' shapes differ ({shapes})")
+        plan = plans.all_reduce_sparse(mine, [row[0] for row in rows], self._member)
+        plan.outputs = [tensor]
+        return self._start("all_reduce_sparse", plan, opts, timeout)
 
     @untraced
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = None) -> NetsumWork:
-        reduction = parse_reduction(_reduce_op(opts), "all_reduce_coalesced")
-        return self._start("all_reduce_coalesced", plans.all_reduce_coalesced(tensors, reduction), opts)
+        reduction = self._reduction(opts, "all_reduce_coalesced")
+        return self._start("all_reduce_coalesced", plans.all_reduce_coalesced(tensors, reduction, self._member), opts)
 
     @untraced
     def reduce(self, tensors: Sequence[Tensor], opts: Any) -> NetsumWork:
-        reduction = parse_reduction(_reduce_op(opts), "reduce")
+        reduction = self._reduction(opts, "reduce")
         plan = plans.reduce(plans.only(_listed(tensors), "reduce"), opts.rootRank, reduction, self._member)
         return self._start("reduce", plan, opts)
 
@@ -173,13 +195,13 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     def reduce_scatter(
         self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any = None
     ) -> NetsumWork:
-        reduction = parse_reduction(_reduce_op(opts), "reduce_scatter")
+        reduction = self._reduction(opts, "reduce_scatter")
         output, parts = plans.only(outputs, "reduce_scatter"), _only_list(inputs, "reduce_scatter")
         return self._start("reduce_scatter", plans.reduce_scatter(output, parts, reduction, self._member), opts)
 
     @untraced
     def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> NetsumWork:
-        reduction = parse_reduction(_reduce_op(opts), "reduce_scatter_single")
+        reduction = self._reduction(opts, "reduce_scatter_single")
         plan = plans.reduce_scatter_single(output, tensor, reduction, self._member)
         return self._start("reduce_scatter_single", plan, opts)
 
@@ -187,7 +209,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     def reduce_scatter_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> NetsumWork:
-        reduction = parse_reduction(_reduce_op(opts), "reduce_scatter_single")
+        reduction = self._reduction(opts, "reduce_scatter_single")
         pairs = _pairs(outputs, inputs, "reduce_scatter_single_coalesced")
         parts = [plans.reduce_scatter_single(out, given, reduction, self._member) for out, given in pairs]
         return self._start("reduce_scatter_single_coalesced", plans.together(parts), opts)
@@ -320,6 +342,12 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     # The one way a plan becomes a work.
 
     def _start(self, event: str, plan: Plan, opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
+        while plan.then is not None:
+            outputs, following = plan.outputs, plan.then
+            plan.then = None
+            self._start(event, plan, opts, timeout).wait()
+            plan = following()
+            plan.outputs = outputs
         timeout_s = _timeout_s(opts, timeout) or self._timeout_s
         is_ordered = plan.is_exchange or not plan.messages  # a send or receive waits for no other call
         with _profiled(event), self._order if is_ordered else contextlib.nullcontext():
@@ -332,7 +360,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                 self._sequence += 1
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
-            plan.copy_own_part()
+            plan.copy_own_parts()
             return work
 
     def _numbered(self, plan: Plan) -> list[Message]:
@@ -360,6 +388,16 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                     self._most_open_messages = max(LEAST_OPEN_MESSAGES, 2 * len(self._open_messages))
             while self._pending and self._pending[0].is_completed():
                 self._pending.popleft()
+
+    def _gather_rows(self, row: list[int], event: str, opts: Any) -> list[list[int]]:
+        """Every rank's list of so many integers; blocks for one small all_gather."""
+        mine = torch.tensor(row, dtype=torch.int64)
+        rows = [torch.empty_like(mine) for _ in range(self._member.size)]
+        self._start(event, plans.all_gather(rows, mine, self._member), opts).wait()
+        return [each.tolist() for each in rows]
+
+    def _reduction(self, opts: Any, collective: str) -> Reduction:
+        return parse_reduction(_reduce_op(opts), collective, self._exact)
 
 
 def _reduce_op(opts: Any) -> Any:

@@ -6,7 +6,7 @@ tensors that are not one run of memory arrive in scratch first).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,25 +48,31 @@ class Plan:
     """Kept alive until the operations have finished."""
     copies: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """(target, source) pairs to copy once the operations have finished."""
-    own_part: tuple[Tensor, Tensor] | None = None
+    own_parts: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """(target, source) of what a rank gives to itself: copied while the network works."""
     messages: list[Message] = field(default_factory=list)
     is_exchange: bool = False
     """The messages are those of a collective, which all ranks of the group call in the same order."""
     source: np.ndarray[Any, np.dtype[np.int64]] | None = None
     """Of a receive: where the sender's rank will be."""
+    local: list[Callable[[], object]] = field(default_factory=list)
+    """What to calculate after that."""
+    then: Callable[[], Plan] | None = None
+    """Makes the plan to start next, from what this one left behind; its outputs are those of this one."""
 
-    def copy_own_part(self) -> None:
-        """Bring a rank's own part to where it wants it."""
-        if self.own_part is not None:
-            with torch.no_grad():
-                self.own_part[0].copy_(self.own_part[1])
+    def copy_own_parts(self) -> None:
+        """Bring a rank's own parts to where it wants them."""
+        with torch.no_grad():
+            for target, source in self.own_parts:
+                target.copy_(source)
 
     def finish(self) -> None:
         """Bring results from scratch to where the caller wants them."""
         with torch.no_grad():
             for target, source in self.copies:
                 target.copy_(source)
+            for calculate in self.local:
+                calculate()
 
     def describe(self) -> str:
         """The call in the words of error messages."""
@@ -139,7 +145,7 @@ def _message(collective: str, receives: bool, peer: int, memory: Tensor, tag: in
 
 def wants_whole_output(tensor: Tensor, reduction: Reduction) -> bool:
     """64-bit comparisons take two passes, the second from what the first left: everywhere, in scratch if need be."""
-    return tensor.dtype is torch.int64 and reduction.kind in (OperationKind.MIN, OperationKind.MAX)
+    return tensor.dtype in (torch.int64, torch.float64) and reduction.name in ("MIN", "MAX")
 
 
 def _operation(
@@ -150,10 +156,21 @@ def _operation(
     spans: tuple[Span, Span],
     root: int = -1,
 ) -> Operation:
-    kind = OperationKind.RAW if reduction is None else reduction.kind
-    average = reduction is not None and reduction.average
     name, width = dtype_name(like), like.element_size()
-    return Operation(collective, kind, name, width, elements, spans[0], spans[1], average, root)
+    if reduction is None:
+        return Operation(collective, OperationKind.RAW, name, width, elements, *spans, root=root)
+    dtype = like.dtype
+    if dtype.is_complex:  # two real numbers each
+        dtype, width, elements = dtype.to_real(), width // 2, 2 * elements
+        name, spans = str(dtype).removeprefix("torch."), (_doubled(spans[0]), _doubled(spans[1]))
+    kind = reduction.kind_for(dtype)
+    assert kind is not None
+    exact = reduction.exact and kind is OperationKind.SUM and dtype.is_floating_point
+    return Operation(collective, kind, name, width, elements, *spans, reduction.average, root, exact)
+
+
+def _doubled(whole: Span) -> Span:
+    return Span(whole.address, 2 * whole.first, 2 * whole.count)
 
 
 def check_alike(tensors: Sequence[Tensor], like: Tensor, collective: str, what: str) -> None:
@@ -184,30 +201,98 @@ def _check_count(count: int, member: Member, collective: str, what: str) -> None
         raise RefusedError(f"netsum's {collective}: {count} {what}, but the group has {member.size} ranks")
 
 
-def all_reduce(tensor: Tensor, reduction: Reduction, collective: str = "all_reduce") -> Plan:
+def all_reduce(tensor: Tensor, reduction: Reduction, member: Member, collective: str = "all_reduce") -> Plan:
     """Every rank contributes the whole tensor and gets the whole result, in place."""
     check_reducible(tensor, reduction, collective)
+    if reduction.kind_for(tensor.dtype) is None:
+        return _composed_all_reduce(collective, tensor, reduction, member)
     plan = Plan(outputs=[tensor])
-    memory = plan.in_place(tensor)
-    spans = (span(memory), span(memory))
+    if reduction.factor is None:
+        memory = plan.in_place(tensor)
+        spans = (span(memory), span(memory))
+    else:
+        spans = (span(plan.input_of(reduction.scaled(tensor))), span(plan.scratch_for(tensor)))
     plan.operations.append(_operation(collective, tensor, tensor.numel(), reduction, spans))
     return plan
 
 
-def all_reduce_coalesced(tensors: Sequence[Tensor], reduction: Reduction) -> Plan:
+GATHERED_BYTES = 256 << 10
+"""The most that a rank receives of a composed all_reduce in one step: more is exchanged, reduced in parts, gathered."""
+
+
+def _composed_all_reduce(collective: str, tensor: Tensor, reduction: Reduction, member: Member) -> Plan:
+    """What no aggregator calculates. Small tensors and two ranks: everybody gets everything. Otherwise rank r gets, and
+    reduces, the r-th part of every tensor, and the parts are gathered: 2 tensors a rank receives instead of n."""
+    source, size = readable(tensor).reshape(-1), member.size
+    if size <= 2 or size * source.nbytes <= GATHERED_BYTES:
+        parts = list(source.new_empty(size, source.numel()).unbind())
+        plan = _gathered(f"{collective} {reduction.name}", parts, source, member)
+        plan.local.append(lambda: reduction.combine(tensor.detach(), parts))
+        plan.outputs = [tensor]
+        return plan
+    share = (source.numel() + size - 1) // size
+    padded = source.new_zeros(size, share)
+    padded.view(-1)[: source.numel()] = source
+    mine = source.new_empty(share)
+    plan = reduce_scatter(mine, list(padded.unbind()), reduction, member)
+    plan.outputs = [tensor]
+
+    def gathered() -> Plan:
+        last = _gathered(f"{collective} {reduction.name}", [padded], mine, member)
+        last.local.append(lambda: tensor.detach().copy_(padded.view(-1)[: source.numel()].view(tensor.shape)))
+        return last
+
+    plan.then = gathered
+    return plan
+
+
+def all_reduce_coalesced(tensors: Sequence[Tensor], reduction: Reduction, member: Member) -> Plan:
     """Several tensors at once: one operation per element type, over all its tensors together."""
     collective = "all_reduce_coalesced"
     if not tensors:
         raise RefusedError(f"netsum's {collective}: the list of tensors is empty")
-    plan = Plan(outputs=list(tensors))
+    parts = []
     for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
         alike = [tensor for tensor in tensors if tensor.dtype == dtype]
         for tensor in alike:
             check_reducible(tensor, reduction, collective)
-        elements = sum(tensor.numel() for tensor in alike)
+        if reduction.kind_for(dtype) is None or reduction.factor is not None:
+            parts += [all_reduce(tensor, reduction, member, collective) for tensor in alike]
+            continue
+        plan, elements = Plan(), sum(tensor.numel() for tensor in alike)
         source, target = plan.flat_input(alike), plan.flat_output(alike)
         spans = (Span(source, 0, elements), Span(target, 0, elements))
         plan.operations.append(_operation(collective, alike[0], elements, reduction, spans))
+        parts.append(plan)
+    whole = together(parts)
+    whole.outputs = list(tensors)
+    return whole
+
+
+def all_reduce_sparse(tensor: Tensor, counts: Sequence[int], member: Member) -> Plan:
+    """The sum of sparse tensors of which rank r has ``counts[r]`` elements that are not zero; ``tensor`` is coalesced.
+
+    Every rank gets all indices and all values, and adds them in the order of the ranks.
+    """
+    plan, total, before = Plan(), sum(counts), sum(counts[: member.rank])
+    gathered = []
+    for part in (tensor.indices().t(), tensor.values()):
+        mine, row = plan.input_of(part), part.shape[1:].numel()
+        whole = mine.new_empty(total, *part.shape[1:])
+        spans = (span(mine, before * row), span(whole))
+        plan.operations.append(_operation("all_reduce_sparse", mine, total * row, None, spans))
+        plan.memory.append(whole)
+        gathered.append(torch.split(whole, list(counts)))
+    shape = tensor.shape
+
+    def add() -> None:
+        parts = [torch.sparse_coo_tensor(i.t(), values, shape) for i, values in zip(*gathered, strict=True)]
+        held = parts[0]
+        for part in parts[1:]:
+            held = held + part
+        plan.outputs[0].copy_(held.coalesce())
+
+    plan.local.append(add)
     return plan
 
 
@@ -227,15 +312,27 @@ def broadcast(tensor: Tensor, root: int, member: Member) -> Plan:
 def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> Plan:
     """As all_reduce, with the result at the root only; the others' tensors stay as they are."""
     check_root(root, member, "reduce")
+    check_reducible(tensor, reduction, "reduce")
+    if reduction.kind_for(tensor.dtype) is None:
+        return _composed_reduce(tensor, root, reduction, member)
     if member.rank == root:
-        plan = all_reduce(tensor, reduction, "reduce")
+        plan = all_reduce(tensor, reduction, member, "reduce")
         spans = (plan.operations[0].input, plan.operations[0].output)
     else:
-        check_reducible(tensor, reduction, "reduce")
         plan = Plan(outputs=[tensor])
-        memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else tensor)
+        memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else reduction.scaled(tensor))
         spans = (span(memory), span(memory) if wants_whole_output(tensor, reduction) else NOTHING)
     plan.operations = [_operation("reduce", tensor, tensor.numel(), reduction, spans, root)]
+    return plan
+
+
+def _composed_reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> Plan:
+    source = readable(tensor)
+    parts = list(source.new_empty(member.size, *source.shape).unbind()) if member.rank == root else []
+    plan = gather(parts, source, root, member, f"reduce {reduction.name}")
+    if parts:
+        plan.local.append(lambda: reduction.combine(tensor.detach(), parts))
+    plan.outputs = [tensor]
     return plan
 
 
@@ -253,23 +350,23 @@ def all_gather_single(output: Tensor, tensor: Tensor, member: Member) -> Plan:
     return _gathered("all_gather_single", [output], tensor, member)
 
 
-def gather(outputs: Sequence[Tensor], tensor: Tensor, root: int, member: Member) -> Plan:
+def gather(outputs: Sequence[Tensor], tensor: Tensor, root: int, member: Member, collective: str = "gather") -> Plan:
     """Every rank's tensor to the root, one output tensor per rank there."""
-    check_movable(tensor, "gather")
-    check_root(root, member, "gather")
+    check_movable(tensor, collective)
+    check_root(root, member, collective)
     plan = Plan(outputs=list(outputs), is_exchange=True)
     if member.rank != root:
         if outputs:
-            raise RefusedError(f"netsum's gather: only the root (rank {root}) may give output tensors")
-        plan.send(tensor, root, "gather")
+            raise RefusedError(f"netsum's {collective}: only the root (rank {root}) may give output tensors")
+        plan.send(tensor, root, collective)
         return plan
-    _check_count(len(outputs), member, "gather", "output tensors")
-    check_alike(outputs, tensor, "gather", "output tensor")
+    _check_count(len(outputs), member, collective, "output tensors")
+    check_alike(outputs, tensor, collective, "output tensor")
     for rank, output in enumerate(outputs):
         if rank == root:
-            plan.own_part = (output.detach(), tensor.detach().reshape(output.shape))
+            plan.own_parts.append((output.detach(), tensor.detach().reshape(output.shape)))
         else:
-            plan.receive(output, rank, "gather")
+            plan.receive(output, rank, collective)
     return plan
 
 
@@ -306,7 +403,7 @@ def scatter(output: Tensor, inputs: Sequence[Tensor], root: int, member: Member)
     check_alike(inputs, output, "scatter", "input tensor")
     for rank, tensor in enumerate(inputs):
         if rank == root:
-            plan.own_part = (output.detach(), tensor.detach().reshape(output.shape))
+            plan.own_parts.append((output.detach(), tensor.detach().reshape(output.shape)))
         else:
             plan.send(tensor, rank, "scatter")
     return plan
@@ -317,16 +414,32 @@ def reduce_scatter(output: Tensor, inputs: Sequence[Tensor], reduction: Reductio
     check_reducible(output, reduction, "reduce_scatter")
     _check_count(len(inputs), member, "reduce_scatter", "input tensors")
     check_alike(inputs, output, "reduce_scatter", "input tensor")
+    if reduction.kind_for(output.dtype) is None:
+        return _composed_reduce_scatter(output, inputs, reduction, member)
     plan = Plan(outputs=[output])
-    return _reduced("reduce_scatter", plan, plan.flat_input(inputs), output, reduction, member)
+    address = plan.flat_input([reduction.scaled(tensor) for tensor in inputs])
+    return _reduced("reduce_scatter", plan, address, output, reduction, member)
+
+
+def _composed_reduce_scatter(output: Tensor, inputs: Sequence[Tensor], reduction: Reduction, member: Member) -> Plan:
+    """An exchange: rank r gets every rank's r-th tensor, and reduces them."""
+    count, size = output.numel(), member.size
+    parts = list(output.new_empty(size, count).unbind())
+    plan = all_to_all(parts, [tensor.reshape(-1) for tensor in inputs], member, f"reduce_scatter {reduction.name}")
+    plan.local.append(lambda: reduction.combine(output.detach(), parts))
+    plan.outputs = [output]
+    return plan
 
 
 def reduce_scatter_single(output: Tensor, tensor: Tensor, reduction: Reduction, member: Member) -> Plan:
     """Rank r gets the r-th part of the reduction of every rank's input tensor."""
     check_reducible(output, reduction, "reduce_scatter_single")
     _check_single(tensor, output, member, "reduce_scatter_single", ("input", "output"))
+    if reduction.kind_for(output.dtype) is None:
+        inputs = list(readable(tensor).reshape(member.size, -1).unbind())
+        return _composed_reduce_scatter(output, inputs, reduction, member)
     plan = Plan(outputs=[output])
-    address = plan.input_of(tensor).data_ptr()
+    address = plan.input_of(reduction.scaled(tensor)).data_ptr()
     return _reduced("reduce_scatter_single", plan, address, output, reduction, member)
 
 
@@ -344,9 +457,10 @@ def _reduced(collective: str, plan: Plan, address: int, output: Tensor, reductio
     return plan
 
 
-def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], member: Member) -> Plan:
+def all_to_all(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], member: Member, collective: str = "all_to_all"
+) -> Plan:
     """Rank r's i-th input becomes rank i's r-th output; each pair of ranks agrees on its own sizes."""
-    collective = "all_to_all"
     _check_count(len(outputs), member, collective, "output tensors")
     _check_count(len(inputs), member, collective, "input tensors")
     for tensor in (*outputs, *inputs):
@@ -358,7 +472,7 @@ def all_to_all(outputs: Sequence[Tensor], inputs: Sequence[Tensor], member: Memb
             f"{dtype_name(own_input)} and goes to {own_output.numel()} of {dtype_name(own_output)}"
         )
     plan = Plan(outputs=list(outputs), is_exchange=True)
-    plan.own_part = (own_output.detach(), own_input.detach().reshape(own_output.shape))
+    plan.own_parts.append((own_output.detach(), own_input.detach().reshape(own_output.shape)))
     for step in range(1, member.size):  # not all to the same rank at first
         source, destination = (member.rank - step) % member.size, (member.rank + step) % member.size
         plan.receive(outputs[source], source, collective)
@@ -419,4 +533,10 @@ def together(plans: Sequence[Plan]) -> Plan:
         whole.memory += plan.memory
         whole.copies += plan.copies
         whole.messages += plan.messages
+        whole.own_parts += plan.own_parts
+        whole.is_exchange |= plan.is_exchange
+        whole.local += plan.local
+    following = [plan.then for plan in plans if plan.then is not None]
+    if following:
+        whole.then = lambda: together([make() for make in following])
     return whole

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,29 +14,84 @@ from hostagent.torch_backend.errors import RefusedError
 
 OTHER_GROUP = "make a gloo group for such calls (dist.new_group(backend='gloo'))"
 
-FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+SMALL_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+FLOATS = (*SMALL_FLOATS, torch.float64)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-NAMED_DTYPES = ", ".join(str(dtype).removeprefix("torch.") for dtype in FLOATS + INTEGERS)
+COMPLEX = (torch.complex64, torch.complex128, torch.complex32)
 
-_REDUCTIONS = {
-    "SUM": (OperationKind.SUM, False),
-    "AVG": (OperationKind.SUM, True),
-    "MIN": (OperationKind.MIN, False),
-    "MAX": (OperationKind.MAX, False),
+_NETWORK = {
+    "SUM": OperationKind.SUM,
+    "AVG": OperationKind.SUM,
+    "PREMUL_SUM": OperationKind.SUM,
+    "MIN": OperationKind.MIN,
+    "MAX": OperationKind.MAX,
 }
+"""What an aggregator calculates."""
 
-_ADVICE = {
-    torch.float64: "its 64-bit floats do not fit the network's 32-bit lanes yet; convert it first (tensor.float())",
-    torch.bool: "convert it first (tensor.to(torch.int32))",
+_NETWORK_OF_BOOL = {
+    "SUM": OperationKind.MAX,
+    "MAX": OperationKind.MAX,
+    "BOR": OperationKind.MAX,
+    "PRODUCT": OperationKind.MIN,
+    "MIN": OperationKind.MIN,
+    "BAND": OperationKind.MIN,
 }
+"""Of truth values: SUM is true where any is, as PyTorch reads what gloo adds."""
+
+_LOCAL: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "PRODUCT": Tensor.mul_,
+    "BAND": Tensor.bitwise_and_,
+    "BOR": Tensor.bitwise_or_,
+    "BXOR": Tensor.bitwise_xor_,
+}
+"""What the ranks calculate themselves, once they have exchanged their elements."""
+
+_DTYPES = {
+    "SUM": (*FLOATS, *INTEGERS, *COMPLEX, torch.bool),
+    "AVG": (*FLOATS, *INTEGERS, *COMPLEX),
+    "PREMUL_SUM": (*FLOATS, *COMPLEX),
+    "MIN": (*FLOATS, *INTEGERS, torch.bool),
+    "MAX": (*FLOATS, *INTEGERS, torch.bool),
+    "PRODUCT": (*FLOATS, *INTEGERS, *COMPLEX, torch.bool),
+    "BAND": (*INTEGERS, torch.bool),
+    "BOR": (*INTEGERS, torch.bool),
+    "BXOR": (*INTEGERS, torch.bool),
+}
+"""Element types by reduction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
     """How an operation combines the ranks' numbers."""
 
-    kind: OperationKind
-    average: bool
+    name: str
+    """As torch names it."""
+    exact: bool = False
+    """Sums of floats are rounded once, from the exact sum (PROTOCOL.md, section 8.8)."""
+    factor: float | Tensor | None = None
+    """Of PREMUL_SUM: what each rank multiplies its numbers by before they are added."""
+
+    @property
+    def average(self) -> bool:
+        """Whether the sum is divided by the number of ranks."""
+        return self.name == "AVG"
+
+    def kind_for(self, dtype: torch.dtype) -> OperationKind | None:
+        """What the network does for it with elements of a type; None: it moves them, and the ranks calculate."""
+        return (_NETWORK_OF_BOOL if dtype is torch.bool else _NETWORK).get(self.name)
+
+    def scaled(self, tensor: Tensor) -> Tensor:
+        """What a rank adds of a tensor: itself, or with PREMUL_SUM its product with the factor, in its own type."""
+        if self.factor is None:
+            return tensor
+        return (tensor.detach() * self.factor).to(tensor.dtype)
+
+    def combine(self, target: Tensor, parts: Sequence[Tensor]) -> None:
+        """Calculate here, in the order of the ranks, so that the bits are the same on all of them."""
+        held = parts[0].clone()
+        for part in parts[1:]:
+            _LOCAL[self.name](held, part)
+        target.copy_(held.view(target.shape))
 
 
 def dtype_name(tensor: Tensor) -> str:
@@ -59,30 +115,31 @@ def check_movable(tensor: Tensor, collective: str) -> None:
 
 
 def check_reducible(tensor: Tensor, reduction: Reduction, collective: str) -> None:
-    """Refuse a type that the network cannot add or compare."""
+    """Refuse a type for which the reduction means nothing, or that nobody calculates with."""
     check_movable(tensor, collective)
-    dtype, operation = tensor.dtype, "AVG" if reduction.average else reduction.kind.name
-    if tensor.is_complex():
-        advice = "reduce torch.view_as_real(tensor) instead"
-    elif dtype in FLOATS or dtype in INTEGERS:
+    dtype, dtypes = tensor.dtype, _DTYPES[reduction.name]
+    if dtype in dtypes:
         return
+    if dtype in COMPLEX and reduction.name in ("MIN", "MAX"):
+        advice = "complex numbers have no order"
     else:
-        advice = _ADVICE.get(dtype, "convert it first")
+        advice = "convert it first"
+    names = ", ".join(str(each).removeprefix("torch.") for each in dtypes)
     raise RefusedError(
-        f"netsum's {collective} does not support {operation} of {dtype_name(tensor)}: {advice}, or {OTHER_GROUP}. "
-        f"It reduces {NAMED_DTYPES}"
+        f"netsum's {collective} does not support {reduction.name} of {dtype_name(tensor)}: {advice}. "
+        f"{reduction.name} takes {names}"
     )
 
 
-def parse_reduction(reduce_op: object, collective: str) -> Reduction:
-    """The reduction that torch's ``opts.reduceOp`` asks for; refuses by name what is not additive or a comparison."""
+def parse_reduction(reduce_op: Any, collective: str, exact: bool = False) -> Reduction:
+    """The reduction that torch's ``opts.reduceOp`` asks for."""
     name = str(getattr(getattr(reduce_op, "op", reduce_op), "name", reduce_op))
-    if name not in _REDUCTIONS:
-        raise RefusedError(
-            f"netsum's {collective} does not support {name}: the network adds and compares (SUM, AVG, MIN and MAX). "
-            f"For {name} {OTHER_GROUP}"
-        )
-    return Reduction(*_REDUCTIONS[name])
+    if name not in _DTYPES:
+        raise RefusedError(f"netsum's {collective} does not support {name}. It reduces with {', '.join(_DTYPES)}")
+    if name != "PREMUL_SUM":
+        return Reduction(name, exact)
+    factor = reduce_op.__getstate__()[1]
+    return Reduction(name, exact, factor)
 
 
 def readable(tensor: Tensor) -> Tensor:

@@ -438,7 +438,8 @@ class JobChannel:
         operation = self._operations.get(number)
         if operation is None:
             return ""
-        reason = legality_at(address_of(self._requests) + (number % REQUESTS) * REQUEST.itemsize, self._lanes)
+        request = address_of(self._requests) + (number % REQUESTS) * REQUEST.itemsize
+        reason = legality_at(request, self._lanes, self.membership.size)
         return f": {refusal_text(operation, int(reason))}" if reason else ""
 
     def _name(self, number: int) -> str:
@@ -559,7 +560,7 @@ class JobChannel:
 def scratch_memory(operation: Operation, lanes: int) -> NDArray[np.uint8] | None:
     """What the core needs besides the operation's own memory until it has finished. Mostly never touched."""
     dtype, factor = operation.core_type()
-    size = scratch_bytes(int(operation.kind), int(dtype), operation.elements * factor, lanes)
+    size = scratch_bytes(int(operation.kind), int(dtype), operation.exact, operation.elements * factor, lanes)
     return np.empty(size, np.uint8) if size else None
 
 

@@ -20,8 +20,9 @@ from hostagent.protocol.messages import frames as message_frames
 from hostagent.protocol.messages import losses as message_losses
 from hostagent.protocol.messages import records as message_records
 from hostagent.protocol.operation import OperationKind
-from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO
-from hostagent.protocol.worker import REASONS, core, retransmission
+from hostagent.protocol.quantizer import formats
+from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, log2_ceiling
+from hostagent.protocol.worker import REASONS, core, exact_plan, retransmission
 from hostagent.transport import job
 from hostagent.transport.session import terms as session_terms
 
@@ -118,6 +119,28 @@ def test_reasons_why_a_worker_ignores_a_frame() -> None:
 def test_special_exponents() -> None:
     written = {row[0]: int(row[1]) for row in table("exponent") if row[0].startswith("EXPONENT")}
     assert written == {"EXPONENT_ZERO": EXPONENT_ZERO, "EXPONENT_NOT_FINITE": EXPONENT_NOT_FINITE}
+
+
+def test_floating_point_formats() -> None:
+    written = {name: tuple(map(int, numbers)) for name, *numbers in table("format")}
+    names = (formats.precision_of, formats.unit_exponent_of, formats.top_exponent_of)
+    assert written == {name: tuple(each(DType[name]) for each in names) for name in written}
+    assert set(written) == {dtype.name for dtype in DType if formats.is_float(dtype)}
+
+
+def test_sums_in_one_round() -> None:
+    text = " ".join(TEXT.split())
+    frames = exact_plan.ONE_ROUND_FRAMES
+    assert f"`ONE_ROUND_FRAMES` = {frames} frames" in text
+    elements = {
+        n: frames * exact_plan.one_round_elements(DType.FLOAT32, 1024, n, log2_ceiling(n)) for n in (2, 4, 8, 64)
+    }
+    assert (
+        f"{frames} frames have {elements[2]:,} float32 of 2 ranks, {elements[4]:,} of 4, {elements[8]:,} of 8 and "
+        f"{elements[64]:,} of 64"
+    ) in text
+    assert exact_plan.block_elements(1024) == 1020
+    assert "(1,020 at 1,024 lanes)" in text
 
 
 def test_windows() -> None:

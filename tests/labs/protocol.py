@@ -15,12 +15,13 @@ import numpy as np
 from emulator.ports.spec import Impairments
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses
-from hostagent.protocol.operation import Operation, OperationKind, Span
+from hostagent.protocol.operation import Operation, OperationKind, Span, exact_lanes
 from hostagent.protocol.quantizer.blocks import error_bound
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.protocol.worker import CoreSettings
 from tests.labs.links import NEVER_NS, Links
 from tests.labs.worker_core import WorkerCore, operation_of
+from tests.oracles.exact_sums import rounded_sum, same
 
 JOB = 7
 TICK_NS = 1_000_000
@@ -56,6 +57,8 @@ class Schedule:
     restarts: int = 0
     special: float = 0.0
     """Share of float operations with a NaN or Inf in them."""
+    exact: float = 0.0
+    """Share of float sums that are asked for exactly, where there are lanes for it."""
     base: int = 0
     delay_ticks: int = 1
 
@@ -72,6 +75,7 @@ class Collective:
     outputs: list[np.ndarray[Any, Any]]
     input_ranges: list[tuple[int, int]]
     output_ranges: list[tuple[int, int]]
+    exact: bool = False
 
     def of(self, rank: int) -> Operation:
         given, expected = self.input_ranges[rank], self.output_ranges[rank]
@@ -82,6 +86,7 @@ class Collective:
             Span(self.inputs[rank].ctypes.data, *given),
             Span(self.outputs[rank].ctypes.data, *expected),
             self.average,
+            exact=self.exact,
         )
 
 
@@ -89,6 +94,8 @@ def draw_values(dtype: DType, count: int, rng: np.random.Generator, special: boo
     """Random elements of a type; floats of one chunk spread over magnitudes, now and then NaN or Inf."""
     if dtype in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64):
         values = (rng.standard_normal(count) * 2.0 ** rng.integers(-8, 8)).astype(np.float32)
+        if dtype == DType.FLOAT64:
+            values = values * 2.0 ** rng.integers(-30, 30, count) * rng.standard_normal(count)
         values[rng.random(count) < 0.1] = 0
         if special and count:
             for value in rng.choice([np.nan, np.inf, -np.inf], rng.integers(1, 4)):
@@ -107,13 +114,17 @@ def draw_collective(schedule: Schedule, rng: np.random.Generator) -> Collective:
     kind = OperationKind(int(rng.choice([0, 0, 0, 1, 2, 3, 4])))
     dtypes = list(NUMPY)
     if kind in (OperationKind.SUM, OperationKind.MAX, OperationKind.MIN):
-        dtypes = [dtype for dtype in dtypes if dtype not in (DType.FLOAT64, DType.BOOL)]
+        dtypes = [dtype for dtype in dtypes if dtype != DType.BOOL]
+        if kind == OperationKind.SUM and exact_lanes(DType.FLOAT64, schedule.workers) > schedule.lanes:
+            dtypes.remove(DType.FLOAT64)
         if rng.random() < 0.4:
             dtypes = [DType.FLOAT32]
     dtype = dtypes[int(rng.integers(len(dtypes)))]
     elements = int(rng.integers(0, schedule.largest_chunks * schedule.lanes + 1))
     n = schedule.workers
     average = kind == OperationKind.SUM and rng.random() < 0.3
+    exact = kind == OperationKind.SUM and dtype <= DType.FLOAT64 and exact_lanes(dtype, n) <= schedule.lanes
+    exact = exact and rng.random() < schedule.exact
     cuts = [elements * rank // n for rank in range(n + 1)]
     segments = [(cuts[rank], cuts[rank + 1] - cuts[rank]) for rank in range(n)]
     whole, nothing = (0, elements), (0, 0)
@@ -125,7 +136,7 @@ def draw_collective(schedule: Schedule, rng: np.random.Generator) -> Collective:
         input_ranges, output_ranges = (segments if rng.random() < 0.5 else only_root), [whole] * n
     else:
         input_ranges, output_ranges = [whole] * n, [whole] * n
-        if not (kind != OperationKind.SUM and dtype == DType.INT64):
+        if kind == OperationKind.SUM or dtype not in (DType.INT64, DType.FLOAT64):
             output_ranges = [output_ranges, segments, only_root][int(rng.integers(3))]
     special = rng.random() < schedule.special
     inputs = [draw_values(dtype, count, rng, special and rng.random() < 0.7) for _, count in input_ranges]
@@ -134,7 +145,7 @@ def draw_collective(schedule: Schedule, rng: np.random.Generator) -> Collective:
         array.copy() if in_place else np.zeros(count, NUMPY[dtype])
         for array, (_, count) in zip(inputs, output_ranges, strict=True)
     ]
-    collective = Collective(kind, dtype, elements, average, inputs, outputs, input_ranges, output_ranges)
+    collective = Collective(kind, dtype, elements, average, inputs, outputs, input_ranges, output_ranges, exact)
     if in_place:
         collective.inputs = outputs
     return collective
@@ -155,7 +166,7 @@ def expected_whole(collective: Collective, inputs: list[np.ndarray[Any, Any]]) -
         for values, (first, count) in zip(inputs, collective.input_ranges, strict=True):
             whole[first : first + count] = values
         return whole
-    if dtype in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16):
+    if dtype <= DType.FLOAT64:
         floats = np.array([as_float(values, dtype) for values in inputs])
         with np.errstate(invalid="ignore"):
             if kind == OperationKind.SUM:
@@ -190,7 +201,7 @@ def what_is_wrong(collective: Collective, inputs: list[np.ndarray[Any, Any]], la
         else:
             numbers = (
                 as_float(got, collective.dtype)
-                if collective.dtype <= DType.BFLOAT16 and collective.kind != OperationKind.RAW
+                if collective.dtype <= DType.FLOAT64 and collective.kind != OperationKind.RAW
                 else got
             )
             if not np.array_equal(numbers, expected, equal_nan=numbers.dtype.kind == "f"):
@@ -203,7 +214,7 @@ def what_is_wrong(collective: Collective, inputs: list[np.ndarray[Any, Any]], la
 
 
 def is_float_sum(collective: Collective) -> bool:
-    return collective.kind == OperationKind.SUM and collective.dtype <= DType.BFLOAT16
+    return collective.kind == OperationKind.SUM and collective.dtype <= DType.FLOAT64
 
 
 def float_problem(
@@ -216,6 +227,8 @@ def float_problem(
 ) -> str:
     """Is each element within the stated bound, and NaN or Inf exactly where floating point says so?"""
     n, dtype = len(inputs), collective.dtype
+    if collective.exact or dtype == DType.FLOAT64:
+        return exact_problem(collective, inputs, got, first)
     floats = np.array([as_float(values, dtype) for values in inputs])
     with np.errstate(invalid="ignore"):
         exact = floats.sum(0)
@@ -235,6 +248,19 @@ def float_problem(
             continue
         elif not abs(result - value) <= bound + abs(value) * half_digits * 1.01 + smallest:
             return f"element {element} is {result}, should be {value} within {bound}"
+    return ""
+
+
+def exact_problem(
+    collective: Collective, inputs: list[np.ndarray[Any, Any]], got: np.ndarray[Any, Any], first: int
+) -> str:
+    """Is each element the correctly rounded sum or average?"""
+    dtype, divisor = collective.dtype, len(inputs) if collective.average else 1
+    floats = np.array([as_float(values, dtype) for values in inputs])
+    for element, result in enumerate(got.tolist(), first):
+        wanted = rounded_sum(floats[:, element].tolist(), dtype, divisor)
+        if not same(result, wanted):
+            return f"element {element} is {result!r}, should be exactly {wanted!r}"
     return ""
 
 

@@ -54,17 +54,18 @@ def operation_of(
     output: Span = NOTHING,
     average: bool = False,
     collective: str = "",
+    exact: bool = False,
 ) -> Operation:
     """An operation by the core's element type."""
     return Operation(
-        collective, kind, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, source, output, average=average
+        collective, kind, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, source, output, average, exact=exact
     )
 
 
 def scratch_for(operation: Operation, lanes: int) -> Array:
     """Scratch memory for one operation; must live until its completion."""
     dtype, factor = operation.core_type()
-    return np.empty(scratch_bytes(operation.kind, dtype, operation.elements * factor, lanes), np.uint8)
+    return np.empty(scratch_bytes(operation.kind, dtype, operation.exact, operation.elements * factor, lanes), np.uint8)
 
 
 class WorkerCore:
@@ -94,7 +95,9 @@ class WorkerCore:
         if sequence == QUEUE_FULL:
             raise BlockingIOError("too many operations in flight: take completions first")
         if sequence < 0:
-            raise OperationRefused(refusal_text(operation, legality_at(self._request.ctypes.data, lanes)))
+            raise OperationRefused(
+                refusal_text(operation, legality_at(self._request.ctypes.data, lanes, self.memory.settings.workers))
+            )
         self._scratch[sequence] = scratch
         return int(sequence)
 

@@ -131,7 +131,7 @@ def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> tuple[float
     spans = Span(source.ctypes.data, 0, elements), Span(target.ctypes.data, 0, elements)
     operation = Operation("", OperationKind.SUM, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, *spans)
     kind, factor = operation.core_type()
-    scratch = np.empty(scratch_bytes(operation.kind, kind, elements * factor, lanes), np.uint8)
+    scratch = np.empty(scratch_bytes(operation.kind, kind, operation.exact, elements * factor, lanes), np.uint8)
     request[0] = request_of(operation, scratch.ctypes.data)
     best = [float("inf")] * 2
     for _ in range(5 if tensor_bytes > 1 << 20 else 200):

@@ -23,7 +23,7 @@ from emulator.native.memory import (
 from hostagent.protocol.dtypes import DType
 
 INT8 = int(DType.INT8)
-UINT8 = int(DType.UINT8)
+UINT8, BOOL = int(DType.UINT8), int(DType.BOOL)
 INT16 = int(DType.INT16)
 INT32 = int(DType.INT32)
 
@@ -34,7 +34,7 @@ def integers_to_lanes(dtype: int, source: int, lanes: int, count: int, complemen
     if dtype == INT8:
         for i in range(count):
             store_lane(lanes, i, load_i8(source, i) ^ complement)
-    elif dtype == UINT8:
+    elif dtype in (UINT8, BOOL):
         for i in range(count):
             store_lane(lanes, i, load_u8(source, i) ^ complement)
     elif dtype == INT16:
@@ -48,7 +48,7 @@ def integers_to_lanes(dtype: int, source: int, lanes: int, count: int, complemen
 @njit
 def lanes_to_integers(dtype: int, lanes: int, target: int, count: int, complement: int) -> None:
     """``count`` lanes to integers of a type."""
-    if dtype in (INT8, UINT8):
+    if dtype in (INT8, UINT8, BOOL):
         for i in range(count):
             store_i8(target, i, load_lane(lanes, i) ^ complement)
     elif dtype == INT16:

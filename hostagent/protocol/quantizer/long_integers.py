@@ -1,17 +1,25 @@
-"""64-bit integers in 32-bit lanes.
+"""64-bit numbers in 32-bit lanes.
 
-SUM: three limbs of 22 bits, so that 1,024 workers' limbs add up below 2^32. The chunk holds all low limbs, then all
-middle ones, then all high ones, each run ``stride`` lanes long.
+SUM of integers: three limbs of 22 bits, so that 1,024 workers' limbs add up below 2^32. The chunk holds all low limbs,
+then all middle ones, then all high ones, each run ``stride`` lanes long.
 
-MIN and MAX: two passes, one on high words, one on low words. Between them the output memory holds the state: the
-winning high word, with this rank's low word where its own high word won, else the least low word. So the second pass
-reads its contribution from there, and no memory is needed beside input and output, which may be the same.
+MIN and MAX, of float64 too: two passes, one on high words, one on low words, of *ordered* numbers: int64 with the order
+of the elements, complemented for MIN. Of float64 they are its bits with the lower 63 inverted if it is negative, and
+``NAN_LONG`` for NaN, which so wins. Between the passes the output memory holds ordered numbers: the winning high word,
+with this rank's low word where its own high word won, else the least low word. So the second pass reads its
+contribution from there, and no memory is needed beside input and output, which may be the same.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_lane, store_i64, store_lane
+from hostagent.protocol.dtypes import DType
+from hostagent.protocol.quantizer.formats import F64_INFINITY, F64_MAGNITUDE, nan_bits
+
+FLOAT64 = int(DType.FLOAT64)
 
 LIMB_BITS = 22
 LIMB_MASK = (1 << LIMB_BITS) - 1
@@ -19,6 +27,8 @@ TOP_MASK = (1 << 20) - 1
 LOW_MASK = 0xFFFFFFFF
 LOW_BIAS = 0x80000000
 """Turns an unsigned low word into a signed lane of the same order."""
+NAN_LONG = 2**63 - 1
+"""No float64 maps here, complemented or not: it would be a NaN's bits."""
 
 
 @njit
@@ -42,36 +52,53 @@ def limbs_to_long(lanes: int, target: int, count: int, stride: int) -> None:
 
 
 @njit
-def high_words(source: int, lanes: int, count: int, complement: int) -> None:
-    """First pass: int64 to lanes."""
-    for i in range(count):
-        store_lane(lanes, i, (load_i64(source, i) ^ complement) >> 32)
+def ordered(dtype: int, bits: int, complement: int) -> Any:
+    """An element's bits to its ordered number."""
+    if dtype != FLOAT64:
+        return bits ^ complement
+    number = (bits ^ ((bits >> 63) & F64_MAGNITUDE)) ^ complement
+    return NAN_LONG if bits & F64_MAGNITUDE > F64_INFINITY else number
 
 
 @njit
-def settle_high_words(lanes: int, source: int, target: int, count: int, complement: int) -> None:
+def unordered(dtype: int, number: int, complement: int) -> Any:
+    """The inverse of ``ordered``."""
+    bits = number ^ complement
+    if dtype != FLOAT64:
+        return bits
+    return nan_bits(FLOAT64) if number == NAN_LONG else bits ^ ((bits >> 63) & F64_MAGNITUDE)
+
+
+@njit
+def high_words(dtype: int, source: int, lanes: int, count: int, complement: int) -> None:
+    """First pass: elements to lanes."""
+    for i in range(count):
+        store_lane(lanes, i, ordered(dtype, load_i64(source, i), complement) >> 32)
+
+
+@njit
+def settle_high_words(dtype: int, lanes: int, source: int, target: int, count: int, complement: int) -> None:
     """Result of the first pass: leave the second's state in ``target``; ``source`` (0: none) is the own input."""
     for i in range(count):
         winner = load_lane(lanes, i) << 32
         low = 0
         if source:
-            own = load_i64(source, i) ^ complement
+            own = ordered(dtype, load_i64(source, i), complement)
             if own >> 32 == winner >> 32:
                 low = own & LOW_MASK
-        store_i64(target, i, (winner | low) ^ complement)
+        store_i64(target, i, winner | low)
 
 
 @njit
-def low_words(state: int, lanes: int, count: int, complement: int) -> None:
+def low_words(state: int, lanes: int, count: int) -> None:
     """Second pass: the state that the first left to lanes."""
     for i in range(count):
-        store_lane(lanes, i, ((load_i64(state, i) ^ complement) & LOW_MASK) ^ LOW_BIAS)
+        store_lane(lanes, i, (load_i64(state, i) & LOW_MASK) ^ LOW_BIAS)
 
 
 @njit
-def settle_low_words(lanes: int, target: int, count: int, complement: int) -> None:
-    """Result of the second pass over the state of the first: int64."""
+def settle_low_words(dtype: int, lanes: int, target: int, count: int, complement: int) -> None:
+    """Result of the second pass over the state of the first: elements."""
     for i in range(count):
-        high = (load_i64(target, i) ^ complement) & ~LOW_MASK
-        low = (load_lane(lanes, i) ^ LOW_BIAS) & LOW_MASK
-        store_i64(target, i, (high | low) ^ complement)
+        number = (load_i64(target, i) & ~LOW_MASK) | ((load_lane(lanes, i) ^ LOW_BIAS) & LOW_MASK)
+        store_i64(target, i, unordered(dtype, number, complement))

@@ -10,6 +10,7 @@ import numpy as np
 from emulator.native.calls import entry_address
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.quantizer.blocks import log2_ceiling
+from hostagent.protocol.quantizer.exact import DIGITS_BYTES
 from hostagent.protocol.wire import LANES_AT, Header, Kind, full_frame_bytes
 from hostagent.protocol.worker.dequantize_result import store_lanes
 from hostagent.protocol.worker.header import TEMPLATE_STRIDE
@@ -113,6 +114,7 @@ class CoreMemory:
             "template": 2 * TEMPLATE_STRIDE,
             "scratch": 4 * lanes,
             "scratch_two": 4 * lanes,
+            "digits": DIGITS_BYTES,
         }
         places, total = {}, 64
         for name, size in sizes.items():

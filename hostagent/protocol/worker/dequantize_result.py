@@ -17,6 +17,7 @@ from hostagent.protocol.quantizer.floats import keep_not_finite, narrow, widen
 from hostagent.protocol.quantizer.integers import divide_integers, lanes_to_integers
 from hostagent.protocol.quantizer.long_integers import limbs_to_long, settle_high_words, settle_low_words
 from hostagent.protocol.quantizer.ordered import unorder_floats
+from hostagent.protocol.worker.exact_lanes import store_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
     FLAGGED,
@@ -47,7 +48,9 @@ LEAST_EXPONENT, LARGEST_EXPONENT = -148, 128
 def store_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> int:
     """Take a chunk's result, once. Called through ``compiled_calls``."""
     core, operation = core_at(core_address), operation_at(operation_address)
-    if part == EXPONENT:
+    if operation.exact:
+        store_exact(core, operation, part, index, lanes)
+    elif part == EXPONENT:
         store_exponents(core, operation, index, lanes)
     elif part == TAIL_EXPONENT:
         count = min(operation.group_chunks, operation.tail - index * operation.group_chunks)
@@ -74,7 +77,7 @@ def store_data(core: Any, operation: Any, part: int, index: int, lanes: int) -> 
     elif part == HIGH:
         store_high_words(operation, start, wanted, place, complement)
     elif part == LOW:
-        settle_low_words(place, target, wanted, complement)
+        settle_low_words(operation.dtype, place, target, wanted, complement)
     elif takes_maximum(operation, part) and operation.dtype <= LAST_SMALL_FLOAT:
         values = target if operation.dtype == FLOAT32 else core.scratch
         unorder_floats(place, values, wanted, complement)
@@ -172,6 +175,8 @@ def store_high_words(operation: Any, start: int, wanted: int, lanes: int, comple
     if given == 0:
         own = start + wanted
     end = own + given
-    settle_high_words(lanes, 0, output_of(operation, start), own - start, complement)
-    settle_high_words(lanes + 4 * (own - start), input_of(operation, own), output_of(operation, own), given, complement)
-    settle_high_words(lanes + 4 * (end - start), 0, output_of(operation, end), start + wanted - end, complement)
+    dtype, target = operation.dtype, output_of(operation, own)
+    settle_high_words(dtype, lanes, 0, output_of(operation, start), own - start, complement)
+    settle_high_words(dtype, lanes + 4 * (own - start), input_of(operation, own), target, given, complement)
+    target = output_of(operation, end)
+    settle_high_words(dtype, lanes + 4 * (end - start), 0, target, start + wanted - end, complement)

@@ -1,7 +1,7 @@
 """Submitted operations: what they cut into, when they get their chunk numbers, when they are finished.
 
-Numbers run on through the operations in submission order. The tail of a float SUM is as long as its exponent results
-say, so the operation after it is numbered only when all of those have come.
+Numbers run on through the operations in submission order. The tail of a float SUM, and an exact one's data, are as long
+as the exponent results say, so the operation after it is numbered only when all of those have come.
 """
 
 from __future__ import annotations
@@ -14,6 +14,19 @@ from hostagent.protocol.dtypes import DType
 from hostagent.protocol.operation import LEGAL, OperationKind, legality, operation_hash, request_at
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
 from hostagent.protocol.wire import Operator
+from hostagent.protocol.worker.exact_plan import (
+    BLOCK_BYTES,
+    BY_RANGE,
+    ONE_ROUND,
+    ONE_ROUND_FRAMES,
+    ROUNDED,
+    block_elements,
+    exact_part,
+    group_blocks,
+    number_group,
+    one_round_elements,
+    range_position,
+)
 from hostagent.protocol.worker.lists import chunk_of
 from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count, grouped_part
 from hostagent.protocol.worker.records import (
@@ -79,7 +92,7 @@ def is_served(operation: Any) -> Any:
 @njit
 def is_long_extreme(operation: Any) -> Any:
     """Does it take two passes?"""
-    return operation.dtype == INT64 and operation.kind != SUM and operation.kind < RAW
+    return operation.dtype in (INT64, FLOAT64) and operation.kind != SUM and operation.kind < RAW
 
 
 @njit
@@ -120,7 +133,7 @@ def core_submit(address: int, request_address: int) -> Any:
     request = request_at(request_address)
     if core.state == FAILED:
         return JOB_FAILED
-    if legality(request, core.lanes) != LEGAL:
+    if legality(request, core.lanes, core.workers) != LEGAL:
         return REFUSED
     sequence = core.submitted_operations
     if sequence - min(core.completions_taken, core.first_operation) >= core.operation_ring:
@@ -129,7 +142,7 @@ def core_submit(address: int, request_address: int) -> Any:
     copy_request(operation, request)
     operation.sequence = sequence
     operation.hash = operation_hash(
-        request.kind, request.dtype, request.elements, request.average, request.tag, sequence
+        request.kind, request.dtype, request.elements, request.average, request.exact, request.tag, sequence
     )
     cut(core, operation)
     core.submitted_operations = sequence + 1
@@ -144,6 +157,7 @@ def copy_request(operation: Any, request: Any) -> None:
     operation.kind = request.kind
     operation.dtype = request.dtype
     operation.average = request.average
+    operation.exact = request.exact
     operation.tag = request.tag
     operation.announcement = request.announcement
     operation.elements = request.elements * unit
@@ -165,6 +179,8 @@ def cut(core: Any, operation: Any) -> None:
         per_chunk = 4 * core.lanes
     elif operation.dtype == INT64 and operation.kind == SUM:
         per_chunk = core.lanes // 3
+    elif operation.kind == SUM and operation.dtype <= FLOAT64:
+        per_chunk = choose_encoding(core, operation)
     operation.per_chunk = per_chunk
     operation.chunks = (operation.elements + per_chunk - 1) // per_chunk
     if operation.kind == BARRIER:
@@ -173,17 +189,36 @@ def cut(core: Any, operation: Any) -> None:
         operation.chunks = 0
     operation.lead = 1 if is_served(operation) else 0
     operation.group_chunks = min(core.lanes, LARGEST_GROUP)
-    operation.groups = group_count(operation.chunks, operation.group_chunks) if is_float_sum(operation) else 0
+    if operation.exact == BY_RANGE:
+        operation.group_chunks = group_blocks(core.lanes)
+    has_exponents = operation.exact == BY_RANGE or (is_float_sum(operation) and operation.exact == ROUNDED)
+    operation.groups = group_count(operation.chunks, operation.group_chunks) if has_exponents else 0
     operation.count = operation.lead + operation.chunks + operation.groups
-    if is_long_extreme(operation):
+    if operation.exact == BY_RANGE:
+        operation.count = min(2, operation.groups)
+    elif is_long_extreme(operation):
         operation.count = 2 * operation.chunks
     operation.numbered = 0
+    operation.numbered_groups = 0
+    operation.data_frames = 0
     operation.tail = 0
     operation.tail_groups = 0
     operation.stored = 0
     operation.exponents_stored = 0
     operation.flagged = 0
     operation.finished = 0
+
+
+@njit
+def choose_encoding(core: Any, operation: Any) -> Any:
+    """How a SUM of floats is encoded (``exact``): the same on all ranks. Returns the elements of a chunk or block."""
+    is_exact = operation.exact or operation.dtype == FLOAT64
+    one_round = one_round_elements(operation.dtype, core.lanes, core.workers, core.workers_log2)
+    if 0 < operation.elements <= one_round * ONE_ROUND_FRAMES:
+        operation.exact = ONE_ROUND
+        return one_round
+    operation.exact = BY_RANGE if is_exact else ROUNDED
+    return block_elements(core.lanes) if is_exact else core.lanes
 
 
 @njit
@@ -195,6 +230,8 @@ def number_operations(core: Any) -> None:
             operation.first = core.numbered_end
             operation.numbered = 1
             core.numbered_end += operation.count
+        if operation.exact == BY_RANGE:
+            number_groups(core, operation)
         if operation.exponents_stored < operation.groups:
             return
         if operation.flagged > 0:
@@ -203,6 +240,15 @@ def number_operations(core: Any) -> None:
             core.numbered_end += operation.tail + operation.tail_groups
         core.numbered_operations += 1
         finish_if_stored(core, operation)
+
+
+@njit
+def number_groups(core: Any, operation: Any) -> None:
+    """Number the data of an exact SUM as far as its ranges have come, in order."""
+    while operation.numbered_groups < operation.groups and has_result(
+        core, operation.first + range_position(operation, operation.numbered_groups)
+    ):
+        core.numbered_end += number_group(core, operation)
 
 
 @njit
@@ -221,14 +267,15 @@ def add_tail(operation: Any) -> None:
 
 
 # The scratch memory of a float SUM of C chunks: int16[C] exponents, int16[C] exponents of the tail, int32[C] flagged
-# chunks; the last two are touched only when there is a tail.
+# chunks; the last two are touched only when there is a tail. An exact one has 8 bytes a block, too: ``exact_plan``.
 
 
-def scratch_bytes(kind: int, dtype: int, elements: int, lanes: int) -> int:
+def scratch_bytes(kind: int, dtype: int, exact: bool, elements: int, lanes: int) -> int:
     """Bytes of scratch memory an operation needs until it is finished."""
-    if kind not in (SUM, PUSH_PULL, PUSH) or dtype > LAST_SMALL_FLOAT:
+    if kind not in (SUM, PUSH_PULL, PUSH) or dtype > FLOAT64:
         return 0
-    return 8 * ((elements + lanes - 1) // lanes)
+    chunk = block_elements(lanes) if exact or dtype == FLOAT64 else lanes
+    return BLOCK_BYTES * int((elements + chunk - 1) // chunk)
 
 
 @njit
@@ -249,6 +296,9 @@ def part_of(operation: Any, number: int) -> tuple[int, int]:
     position = number - operation.first - operation.lead
     if position < 0:
         return ANNOUNCED, 0
+    if operation.exact == BY_RANGE:
+        is_data, index = exact_part(operation, position)
+        return (DATA if is_data else EXPONENT), index
     if operation.groups == 0:
         if not is_long_extreme(operation):
             return DATA, position

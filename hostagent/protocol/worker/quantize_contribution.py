@@ -11,6 +11,7 @@ from hostagent.protocol.quantizer.classes import count_classes
 from hostagent.protocol.quantizer.integers import integers_to_lanes
 from hostagent.protocol.quantizer.long_integers import high_words, long_to_limbs, low_words
 from hostagent.protocol.quantizer.ordered import LEAST, order_floats
+from hostagent.protocol.worker.exact_lanes import fill_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
     FLAGGED,
@@ -58,6 +59,8 @@ def fill_lanes(core_address: int, operation_address: int, part: int, index: int,
     Returns 0 when there is nothing to add; the lanes are then left as they were.
     """
     core, operation = core_at(core_address), operation_at(operation_address)
+    if operation.exact:
+        return fill_exact(core, operation, part, index, lanes)
     if part == EXPONENT:
         fill_exponents(core, operation, index, lanes)
     elif part == TAIL_EXPONENT:
@@ -157,9 +160,9 @@ def fill_extremes(core: Any, operation: Any, part: int, index: int, lanes: int) 
         store_lane(lanes, i, LEAST)
     place, complement = lanes + 4 * (start - first), complement_of(operation)
     if part == HIGH:
-        high_words(input_of(operation, start), place, given, complement)
+        high_words(operation.dtype, input_of(operation, start), place, given, complement)
     elif part == LOW:
-        low_words(output_of(operation, start), place, given, complement)
+        low_words(output_of(operation, start), place, given)
     elif operation.dtype <= LAST_SMALL_FLOAT:
         order_floats(input_floats(core, operation, start, given), place, given, complement)
     else:

@@ -187,7 +187,7 @@ def store_first(core: Any, chunk: Any, lanes: int) -> None:
     status = compiled_calls.store_lanes(core, is_served(operation), place, chunk.part, chunk.index, lanes)
     if status != 0:
         refuse(core, operation.sequence, status)
-    if chunk.part == EXPONENT and operation.exponents_stored == operation.groups:
+    if chunk.part == EXPONENT and (operation.exponents_stored == operation.groups or operation.exact):
         number_operations(core)
     low = core.low
     while chunk_of(core, core.low).number == core.low and chunk_of(core, core.low).stored:

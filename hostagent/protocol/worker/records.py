@@ -58,7 +58,7 @@ CORE = np.dtype(
         # memory
         *_integers("address", "fill_function", "store_function", "served_fill_function", "served_store_function"),
         *_integers("pool", "stride_bytes", "posted", "ring", "chunks", "operations", "operation_ring", "completions"),
-        *_integers("ready", "blocked", "lists", "template", "scratch", "scratch_two"),
+        *_integers("ready", "blocked", "lists", "template", "scratch", "scratch_two", "digits"),
         # progress
         *_integers("state", "low", "floor", "top", "numbered_end"),
         *_integers("first_operation", "numbered_operations", "submitted_operations", "sending_operation"),
@@ -101,7 +101,7 @@ OPERATION = np.dtype(
     [
         *((name, REQUEST.fields[name][0]) for name in REQUEST.names or () if REQUEST.fields),
         *_integers("sequence", "hash", "element_bytes", "per_chunk", "chunks", "groups", "group_chunks"),
-        *_integers("lead", "first", "count", "numbered", "tail", "tail_groups"),
+        *_integers("lead", "first", "count", "numbered", "tail", "tail_groups", "numbered_groups", "data_frames"),
         *_integers("stored", "exponents_stored", "flagged", "finished"),
     ],
     align=True,

@@ -80,6 +80,8 @@ def clear_blocked(core: Any) -> None:
 @njit
 def has_inputs(core: Any, operation: Any, part: int, index: int) -> Any:
     """Have the results come that this chunk's contribution is made with?"""
+    if operation.exact:
+        return True  # an exact sum's data are numbered when their exponents have come
     if part == LOW:
         return has_result(core, operation.first + index)
     group, grouped_first = operation.group_chunks, operation.first + operation.lead

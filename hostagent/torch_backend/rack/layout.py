@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hostagent.torch_backend.errors import RefusedError
-from hostagent.torch_backend.tensors import FLOATS, check_movable, dtype_name
+from hostagent.torch_backend.tensors import SMALL_FLOATS, check_movable, dtype_name
 
 PACKED_BELOW = 16_384
 """Elements: from 64 KB on, what copying saves is less than what it costs."""
@@ -100,8 +100,8 @@ def check_parameter(parameter: Tensor, index: int) -> None:
     """Refuse parameters of unsupported types, or without contiguous memory."""
     what = f"RackOptimizer (parameter {index})"
     check_movable(parameter, what)
-    if parameter.dtype not in FLOATS:
-        names = ", ".join(str(dtype).removeprefix("torch.") for dtype in FLOATS)
+    if parameter.dtype not in SMALL_FLOATS:
+        names = ", ".join(str(dtype).removeprefix("torch.") for dtype in SMALL_FLOATS)
         raise RefusedError(f"netsum's {what} is {dtype_name(parameter)}; the server steps {names}")
     if not is_dense(parameter):
         raise RefusedError(f"netsum's {what} does not fill one run of memory: call .contiguous() before making it one")

@@ -33,6 +33,7 @@ def draw(seed: int) -> Schedule:
         corrupt=rng.choice((0.0, 0.0, 0.05)),
         restarts=rng.choice((0, 0, 1, 3)),
         special=0.3,
+        exact=0.3,
         base=rng.choice((0, 2**32 - 20, 2**40 - 5)),
     )
 

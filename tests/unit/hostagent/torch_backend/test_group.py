@@ -12,6 +12,8 @@ import torch.distributed as dist
 
 from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.torch_backend.group import untraced
+from hostagent.torch_backend.plans import GATHERED_BYTES, Member, all_reduce
+from hostagent.torch_backend.tensors import parse_reduction
 from tests.labs.torch_ranks import make_groups, run_ranks
 
 SIZE = 3
@@ -199,13 +201,154 @@ def test_a_group_of_one_completes_at_once():
     assert torch.equal(gathered, torch.ones(3))
 
 
+def random_tensor(dtype, count, seed):
+    generator = torch.Generator().manual_seed(seed)
+    low, high = (0, 2) if dtype in (torch.bool, torch.uint8) else (-9, 10)
+    return torch.randint(low, high, (count,), generator=generator).to(dtype)
+
+
+OP = dist.ReduceOp
+COMBINED = {
+    OP.PRODUCT: torch.mul,
+    OP.BAND: torch.bitwise_and,
+    OP.BOR: torch.bitwise_or,
+    OP.BXOR: torch.bitwise_xor,
+}
+EVERY_DTYPE = [torch.int32, torch.uint8, torch.int64, torch.bool, torch.float32, torch.bfloat16, torch.float64]
+
+
+@pytest.mark.parametrize("operator", COMBINED)
+@pytest.mark.parametrize("dtype", [*EVERY_DTYPE, torch.complex64])
+@pytest.mark.parametrize(("size", "count"), [(2, 7), (3, 0), (3, GATHERED_BYTES // 3 + 1)])
+def test_what_the_network_does_not_calculate_is_exchanged_and_combined_in_order(operator, dtype, size, count):
+    if operator != OP.PRODUCT and (dtype.is_floating_point or dtype.is_complex):
+        with pytest.raises(RefusedError, match=f"{operator.name} of .* takes int64"):
+            make_groups(1)[0].allreduce([torch.ones(3, dtype=dtype)], reduce_options(operator))
+        return
+    inputs = [random_tensor(dtype, count, rank) for rank in range(size)]
+
+    def body(group, rank):
+        everywhere, at_root, part = inputs[rank].clone(), inputs[rank].clone(), torch.zeros(count, dtype=dtype)
+        coalesced = [inputs[rank].clone(), inputs[rank][:5].clone()]
+        group.allreduce([everywhere], reduce_options(operator)).wait()
+        group.reduce([at_root], options(dist.ReduceOptions, reduceOp=operator, rootRank=1)).wait()
+        opts = options(dist.ReduceScatterOptions, reduceOp=operator)
+        group.reduce_scatter_single(part, torch.cat([inputs[rank]] * size), opts).wait()
+        opts = options(dist.AllreduceCoalescedOptions, reduceOp=operator)
+        work = group.allreduce_coalesced(coalesced, opts)
+        assert all(value is given for value, given in zip(work.result(), coalesced, strict=True))
+        work.wait()
+        return everywhere, at_root, part, coalesced
+
+    wanted = inputs[0]
+    for other in inputs[1:]:
+        wanted = COMBINED[operator](wanted, other).to(dtype)
+    for rank, (everywhere, at_root, part, coalesced) in enumerate(run_ranks(body, size)):
+        assert torch.equal(everywhere, wanted)
+        assert torch.equal(at_root, wanted if rank == 1 else inputs[rank])
+        assert torch.equal(part, wanted)
+        assert torch.equal(coalesced[0], wanted)
+        assert torch.equal(coalesced[1], wanted[:5])
+
+
+def test_ranks_that_combine_differently_are_told():
+    def body(group, rank):
+        opts = options(dist.ReduceScatterOptions, reduceOp=(OP.BAND, OP.BOR)[rank])
+        with pytest.raises(NetsumError, match=r"reduce_scatter BAND.*reduce_scatter BOR"):
+            group.reduce_scatter_single(
+                torch.zeros(2, dtype=torch.int32), torch.ones(4, dtype=torch.int32), opts
+            ).wait()
+
+    run_ranks(body, 2)
+
+
+@pytest.mark.parametrize("operator", [SUM, OP.MAX, OP.MIN, OP.PRODUCT, OP.BAND, OP.BOR, OP.BXOR])
+def test_truth_values(operator):
+    inputs = [torch.tensor([True, True, False]), torch.tensor([True, False, False])]
+    wanted = {SUM: [1, 1, 0], OP.MAX: [1, 1, 0], OP.BOR: [1, 1, 0], OP.BXOR: [0, 1, 0]}.get(operator, [1, 0, 0])
+
+    def body(group, rank):
+        tensor = inputs[rank].clone()
+        group.allreduce([tensor], reduce_options(operator)).wait()
+        return tensor
+
+    for result in run_ranks(body, 2):
+        assert result.view(torch.uint8).tolist() == wanted
+
+
+@pytest.mark.parametrize("factor", [0.5, torch.tensor([0.5])])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64])
+def test_premultiplied_sums_and_complex_ones(factor, dtype):
+    operator = dist._make_nccl_premul_sum(factor)
+
+    def body(group, rank):
+        tensor, part, average = ramp(rank, dtype), torch.zeros(3, dtype=dtype), ramp(rank, dtype)
+        group.allreduce([tensor], reduce_options(operator)).wait()
+        opts = options(dist.ReduceScatterOptions, reduceOp=operator)
+        group.reduce_scatter_single(part, ramp(rank, dtype), opts).wait()
+        group.allreduce([average.t()], reduce_options(OP.AVG)).wait()
+        return tensor, part, average
+
+    wanted = sum(ramp(rank, dtype) for rank in range(2))
+    for rank, (tensor, part, average) in enumerate(run_ranks(body, 2)):
+        assert torch.equal(tensor, wanted / 2)
+        assert torch.equal(part, wanted.chunk(2)[rank] / 2)
+        assert torch.equal(average, wanted / 2)
+
+
+def test_conjugated_and_strided_complex_tensors():
+    def body(group, rank):
+        whole = torch.full((4, 4), 1 + 2j * rank)
+        group.allreduce([whole[::2].conj()], reduce_options()).wait()
+        return whole
+
+    for rank, whole in enumerate(run_ranks(body, 2)):
+        assert torch.equal(whole[::2], torch.full((2, 4), 2 + 2j))
+        assert torch.equal(whole[1::2], torch.full((2, 4), 1 + 2j * rank))
+
+
+def test_sparse_tensors_are_added_as_gloo_does():
+    def body(group, rank):
+        tensor = torch.sparse_coo_tensor([[rank, 2, 2]], [1.0, 2.0, 1.0], (4,))
+        hybrid = torch.sparse_coo_tensor([[rank], [1]], torch.ones(1, 3, dtype=torch.int32), (4, 2, 3))
+        empty = torch.sparse_coo_tensor(torch.empty(1, 0, dtype=torch.int64), [], (4,))
+        group.allreduce([tensor], reduce_options()).wait()
+        [value] = group.allreduce([hybrid], reduce_options()).get_future().wait()
+        group.allreduce([empty], reduce_options()).wait()
+        with pytest.raises(RefusedError, match="supports SUM only, not MAX"):
+            group.allreduce([tensor], reduce_options(OP.MAX))
+        with pytest.raises(RefusedError, match=r"shapes differ \(rank 0: \[4\], rank 1: \[5\]"):
+            group.allreduce([torch.zeros(4 + rank).to_sparse()], reduce_options())
+        assert value is hybrid
+        return tensor, hybrid, empty
+
+    for tensor, hybrid, empty in run_ranks(body, SIZE):
+        assert tensor.is_coalesced()
+        assert tensor.to_dense().tolist() == [1, 1, 10, 0]
+        assert hybrid.to_dense()[:, 1].tolist() == [[1, 1, 1]] * SIZE + [[0, 0, 0]]
+        assert empty.to_dense().tolist() == [0] * 4
+
+
+def test_only_sums_of_floats_are_asked_for_exactly():
+    tensors = [torch.ones(2, dtype=dtype) for dtype in (torch.float16, torch.complex64, torch.int32)]
+    for exact in (False, True):
+        reductions = [parse_reduction(operator, "all_reduce", exact) for operator in (SUM, OP.AVG, OP.MAX)]
+        planned = [
+            all_reduce(tensor, reduction, Member(0, 2)).operations[0].exact
+            for reduction, tensor in [
+                *((reductions[0], tensor) for tensor in tensors),
+                *((each, tensors[0]) for each in reductions[1:]),
+            ]
+        ]
+        assert planned == ([True, True, False, True, False] if exact else [False] * 5)
+
+
 REFUSALS = [
-    (torch.ones(2, dtype=torch.float64), SUM, "float64.*tensor.float()"),
-    (torch.ones(2, dtype=torch.complex64), SUM, "complex64.*view_as_real"),
-    (torch.ones(2, dtype=torch.bool), SUM, "bool.*int32"),
-    (torch.ones(2), dist.ReduceOp.PRODUCT, "does not support PRODUCT"),
-    (torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR, "does not support BXOR"),
-    (torch.ones(2).to_sparse(), SUM, r"sparse.*\.to_dense\(\)"),
+    (torch.ones(2, dtype=torch.complex64), OP.MAX, "MAX of complex64.*no order"),
+    (torch.ones(2, dtype=torch.bool), dist.ReduceOp.AVG, "AVG of bool"),
+    (torch.ones(2), dist.ReduceOp.BXOR, "BXOR of float32"),
+    (torch.ones(2, dtype=torch.float8_e4m3fn), SUM, "SUM of float8"),
+    (torch.eye(2).to_sparse_csr(), SUM, r"sparse.*\.to_dense\(\)"),
     (torch.ones(2, device="meta"), SUM, r"on meta.*\.cpu\(\)"),
 ]
 

@@ -77,6 +77,7 @@ def test_limbs_add_up_modulo_2_to_the_64(workers: int) -> None:
 @pytest.mark.parametrize(("complement", "oracle"), [(0, np.maximum), (-1, np.minimum)])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_two_passes_find_64_bit_extremes(complement: int, oracle: np.ufunc, in_place: bool) -> None:
+    dtype = DType.INT64
     ranks = [anything(np.int64, seed) for seed in range(3)]
     ranks[1][5:15] = ranks[0][5:15] ^ 0x80000001  # equal high words: the low ones decide, also by their top bit
     ranks[2][10:20] = ranks[0][10:20]
@@ -86,13 +87,13 @@ def test_two_passes_find_64_bit_extremes(complement: int, oracle: np.ufunc, in_p
         sent = np.empty((3, COUNT), np.uint32)
         for rank, output, lanes in zip(ranks, outputs, sent, strict=True):
             if first_pass:
-                long_integers.high_words(address(rank), address(lanes), COUNT, complement)
+                long_integers.high_words(dtype, address(rank), address(lanes), COUNT, complement)
             else:
-                long_integers.low_words(address(output), address(lanes), COUNT, complement)
+                long_integers.low_words(address(output), address(lanes), COUNT)
         best = sent.byteswap().view(np.int32).max(0).byteswap()
         for rank, output in zip(ranks, outputs, strict=True):
             if first_pass:
-                long_integers.settle_high_words(address(best), address(rank), address(output), COUNT, complement)
+                long_integers.settle_high_words(dtype, address(best), address(rank), address(output), COUNT, complement)
             else:
-                long_integers.settle_low_words(address(best), address(output), COUNT, complement)
+                long_integers.settle_low_words(dtype, address(best), address(output), COUNT, complement)
     assert all((output == expected).all() for output in outputs)

@@ -70,7 +70,7 @@ def test_contributions_are_the_bytes_the_codec_makes() -> None:
 
 def test_a_float_sum_costs_one_round_trip_for_exponents_and_one_for_data() -> None:
     lab = lab_of(window=8)
-    values = np.ones(2 * LANES, np.float32)
+    values = np.ones(5 * LANES, np.float32)
     lab.cores[0].submit(sum_of(values, DType.FLOAT32))
     [exponents] = frames_of(lab.cores[0])
     assert (exponents.header.operator, exponents.header.chunk) == (Operator.MAX, 0)
@@ -123,13 +123,13 @@ def test_several_operations_share_the_window() -> None:
 
 def test_an_operation_after_a_float_sum_waits_only_for_its_exponents() -> None:
     lab = lab_of(workers=1, window=8)
-    core, values, more = lab.cores[0], np.ones(2 * LANES, np.float32), np.ones(LANES, np.int32)
+    core, values, more = lab.cores[0], np.ones(5 * LANES, np.float32), np.ones(LANES, np.int32)
     core.submit(sum_of(values, DType.FLOAT32))
     core.submit(sum_of(more))
     [exponents] = core.transmit(0)
     for _, answer in lab.aggregator.receive(0, exponents):
         core.receive(answer, 0)
-    assert [frame.header.chunk for frame in frames_of(core)] == [1, 2, 3]
+    assert [frame.header.chunk for frame in frames_of(core)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_frame_is_not_rewritten_before_its_posting_is_consumed() -> None:
@@ -308,8 +308,11 @@ def test_resuming_beyond_what_is_finished_or_kept_fails_the_job() -> None:
 @pytest.mark.parametrize(
     ("operation", "says"),
     [
-        (operation_of(OperationKind.SUM, DType.FLOAT64, 4), "float64"),
-        (operation_of(OperationKind.MAX, DType.BOOL, 4), "bool"),
+        (
+            operation_of(OperationKind.SUM, DType.INT32, 4, exact=True),
+            "only sums of floats can be exact, not SUM of int32",
+        ),
+        (operation_of(OperationKind.MIN, DType.FLOAT64, 4, Span(1, 0, 4)), "MIN and MAX of float64 need output memory"),
         (
             operation_of(OperationKind.MAX, DType.INT32, 4, average=True),
             "an average is a SUM that is divided, not a MAX",
