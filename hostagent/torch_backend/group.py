@@ -358,9 +358,9 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                 raise as_torch_error(error, event) from None
             if is_ordered:
                 self._sequence += 1
+            plan.copy_own_parts()  # before anybody may find the work completed
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
-            plan.copy_own_parts()
             return work
 
     def _numbered(self, plan: Plan) -> list[Message]:

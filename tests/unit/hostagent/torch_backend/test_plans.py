@@ -14,7 +14,6 @@ import torch
 
 from hostagent.protocol.messages import COLLECTIVE_TAGS, REQUEST_FIELDS, Message, message_request_of
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_FRAME_BYTES
-from hostagent.protocol.operation import OperationKind
 from hostagent.protocol.worker.header import KIND_AT
 from hostagent.torch_backend import plans
 from hostagent.torch_backend.plans import Member, Plan
@@ -24,7 +23,7 @@ from tests.labs.links import NEVER_NS, Links
 
 LANES, SIZE = 64, 4
 FULL, SHORT = 66 + 4 * LANES, 66
-SUM = Reduction(OperationKind.SUM, average=False)
+SUM = Reduction("SUM")
 Volumes = list[tuple[int, int]]
 """Of each rank: bytes up, bytes down."""
 
@@ -142,7 +141,7 @@ def played(plan_of) -> Volumes:
 @pytest.mark.parametrize("case", CASES)
 def test_sums(case):
     volume = FULL * chunks(case.count, case.dtype)
-    assert played(lambda member: plans.all_reduce(case.tensor(), SUM)) == [(volume, volume)] * SIZE
+    assert played(lambda member: plans.all_reduce(case.tensor(), SUM, member)) == [(volume, volume)] * SIZE
     assert played(lambda member: plans.reduce(case.tensor(), 1, SUM, member)) == [(volume, volume)] * SIZE
     volume = FULL * chunks(SIZE * case.count, case.dtype)
     assert played(
