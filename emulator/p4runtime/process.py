@@ -80,7 +80,7 @@ class SwitchOptions:
     """Number of the CPU port (packet-in, packet-out); None: no CPU port."""
     engine: str = "llvm"
     priority_queues: int = 1
-    """Of each port. With 1 packets go through no queue until a rate or a depth is set."""
+    """Egress queues of each port. With 1 packets go through no queue until a rate or a depth is set."""
     make_switch: Callable[[], Switch] = Switch
     """With engine `WITH_SOURCE`: a switch that traces its program."""
     tls: ServerTls | None = None

@@ -37,7 +37,7 @@ class QueueSettings:
     """What the control plane has set; outlives programs, as in bmv2."""
 
     priorities: int = 1
-    """Of each port."""
+    """Egress queues of each port."""
     depth: NDArray[np.int64] = field(
         default_factory=lambda: np.full((MAX_PORTS, MAX_PRIORITIES), DEFAULT_DEPTH, np.int64)
     )

@@ -44,13 +44,13 @@ CELLS = round_up(HEAP + ENTRY_BYTES * (HELD_PACKETS + 1), CACHE_LINE_BYTES)
 CELL_NEXT = 0
 """In the list of free cells."""
 CELL_LEAVES = 0
-"""Of a packet in a queue: the time at which it leaves, ns."""
+"""Time at which a packet leaves its queue, ns."""
 CELL_REPLICA = 8
 """{u32 port, u32 rid}"""
 CELL_ENTERED = 16
 """Time, us."""
 CELL_DEPTH = 24
-"""Of the queue before the packet entered."""
+"""Depth of the queue before the packet entered, packets."""
 CELL_QUEUE = 32
 """Address."""
 CELL_PRIORITY = 40
@@ -62,7 +62,7 @@ QUEUE_DEPTH, QUEUE_INTERVAL, QUEUE_LAST, QUEUE_SIZE = (
     offset_of(QUEUE, n) for n in ("depth", "interval_ns", "last_ns", "size")
 )
 RANK_SHIFT = 56
-"""Of a heap entry's second word: above it the rank, below the packet's number."""
+"""Bit of a heap entry's second word: the rank from there on, the packet's number below."""
 
 
 def area_bytes(state_bytes: int) -> int:

@@ -22,7 +22,7 @@ DEFAULT_LANES = 1024
 DEFAULT_PROGRAM = "allreduce.p4"
 OUR_AGGREGATORS = ("pspin", "server")
 RACK_FOLDER = "rack-"
-"""And a rack's number: where its server keeps checkpoints."""
+"""Prefix of the folder in which a rack's server keeps checkpoints; the rack's number follows."""
 CHOICES = "p4, p4:PROGRAM.p4, p4runtime://HOST:PORT, pspin, server or core:MODULE:CLASS"
 OUTSIDE = "p4runtime"
 
@@ -36,7 +36,7 @@ class Choice:
     already (``p4runtime://HOST:PORT``)."""
     text: str
     program: str = ""
-    """Of a P4 switch."""
+    """P4 program of a P4 switch; empty for other aggregators."""
 
     @property
     def is_p4(self) -> bool:
@@ -76,13 +76,13 @@ class Aggregator:
     """HOST:PORT of the controller, for NETSUM_CONTROLLER."""
     choice: Choice
     control: str
-    """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service."""
-    """The first one's, of several racks."""
+    """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service. With
+    several racks, that of the first."""
     services: list[Service] = field(default_factory=list)
     controls: tuple[str, ...] = ()
-    """Of all racks."""
+    """``control`` of every rack."""
     rack_of: tuple[int, ...] = ()
-    """By rank, where there are several."""
+    """Rack of each rank; empty where there is one rack."""
 
 
 @contextmanager

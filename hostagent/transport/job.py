@@ -69,7 +69,7 @@ REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
 
 SMALLEST_LANES = 64
-"""Of any program; scratch memory is measured with it until the lease says better."""
+"""Fewest lanes of any program; scratch memory is sized for it until the lease gives the number of lanes."""
 
 SLICE_S = 1.0
 """Longest wait without looking for Python signals and for a transport that has gone."""

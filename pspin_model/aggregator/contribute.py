@@ -98,7 +98,7 @@ RULE_ALU, RULE_LOADS, RULE_STORES = 16, 6, 6
 TURN_ALU = 8
 """Turning a 32-bit word around: RV32IM has no instruction for it. [ours]"""
 HEADER_WORDS = 17
-"""Of 66 bytes, from L2 to L1."""
+"""Words of a header of 66 bytes, copied from L2 to L1."""
 FORWARD_ALU, FORWARD_LOADS, FORWARD_STORES, ADDRESS_WORDS = 90, 24, 16, 9
 """Addresses, from L2, into a frame whose halfwords are not aligned, and two checksums: of ten halfwords, and of the
 difference of four. [ours]"""

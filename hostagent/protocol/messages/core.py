@@ -38,7 +38,7 @@ from hostagent.protocol.worker.round_trip import FIRST_RTO_NS
 Array = np.ndarray[Any, Any]
 
 FRAMES = 128
-"""Of the pool: what a shared-memory cable holds."""
+"""Frames in the pool: as many as a shared-memory cable holds."""
 MINIMUM_RTO_NS = 4_000_000
 """As for chunks: a little more than one scheduler slice."""
 
@@ -155,7 +155,7 @@ class MessageMemory:
         self.record["ipv4_sum"] = ones_complement_sum(bytes(start[IPV4_AT : HEADER_AT - 8]))
 
     def fragments(self, number: int) -> tuple[int, int]:
-        """Of an unfinished transfer: fragments that have come, or have been acknowledged, and all; 0 while unknown."""
+        """Progress of an unfinished transfer: fragments received or acknowledged, and their total; 0 while unknown."""
         transfer = self._transfers[number % MOST_TRANSFERS]
         if int(transfer["state"]) not in (BEGUN, MATCHED):
             return 0, 0

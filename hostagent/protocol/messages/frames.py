@@ -45,14 +45,14 @@ PEER_AT = HEADER_AT + OFFSET["peer"]
 PACKET_AT = LANES_AT
 PACKET_NUMBER_BYTES = 4
 DATA_AT = PACKET_AT + PACKET_NUMBER_BYTES
-"""Of fragments from 1 on."""
+"""Offset of the data in every fragment but the first."""
 
 TAG_AT = DATA_AT
 LENGTH_AT = TAG_AT + 8
 AGREEMENT_AT = LENGTH_AT + 8
 CALL_AT = AGREEMENT_AT + 4
 ENVELOPE_END_AT = CALL_AT + 4
-"""Of fragment 0: the envelope, and where its data begins."""
+"""Offset of the data in fragment 0, which has the envelope before it."""
 
 SEEN_AT = LANES_AT
 GRANTS = 2
@@ -61,7 +61,7 @@ GRANT_BYTES = 8
 ACKNOWLEDGEMENT_FRAME_BYTES = GRANTS_AT + GRANTS * GRANT_BYTES
 
 LEAST_PAYLOAD_BYTES = 64
-"""Of a job's frames, so that acknowledgements and envelopes fit: 16 lanes."""
+"""Smallest payload of a job's frames, so that acknowledgements and envelopes fit: 16 lanes."""
 
 WRAP = 1 << 32
 IPV4_LENGTH_AT, IPV4_CHECKSUM_AT = IPV4_AT + 2, IPV4_AT + 10

@@ -31,7 +31,7 @@ FIRST_WINDOW = 16
 LEAST_WINDOW = 4
 PROBES = 2
 SMALLEST_REORDERING_NS = 50_000
-"""Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
+"""Reordering that does not count as loss however short the round trip: a batch of frames is handled in this time."""
 
 
 @njit(internal=True)

@@ -70,7 +70,7 @@ def eager_capacity(core: Any) -> Any:
 
 @njit(internal=True)
 def count_fragments(core: Any, length: int, eager_bytes: int) -> Any:
-    """Of a message of so many bytes, the first of which go with its envelope."""
+    """Number of fragments of a message of ``length`` bytes, the first ``eager_bytes`` of which go with its envelope."""
     whole = data_bytes(core)
     return 1 + (length - eager_bytes + whole - 1) // whole
 

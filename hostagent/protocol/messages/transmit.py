@@ -56,7 +56,7 @@ from hostagent.protocol.worker.retransmission import NEVER_NS
 from hostagent.protocol.worker.round_trip import LARGEST_RTO_NS
 
 TURN_FRAMES = 8
-"""Of one stream before the next one's turn."""
+"""Frames that one stream sends before it is the next one's turn."""
 
 
 @njit

@@ -45,7 +45,7 @@ def terms_message(terms: JobTerms) -> pb.JobTerms:
 
 
 def terms_from(message: pb.JobTerms) -> JobTerms:
-    """From the wire. Raises AggregatorRefused where it is no job."""
+    """Decode a message. Raises AggregatorRefused where its terms are invalid."""
     children = tuple(
         ChildTerms(child.child, child.bit, child.port, child.mac, child.ip, child.zero_checksum_allowed)
         for child in message.children

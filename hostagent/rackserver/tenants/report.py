@@ -53,9 +53,9 @@ class CoreFigures:
     chunks: int
     """Frames that it took."""
     bytes: int
-    """Of lanes summed."""
+    """Bytes of lanes summed."""
     owned_bytes: int
-    """Of services' keys."""
+    """Bytes of the services' keys that it owns."""
     busy_s: float
     steps: int
     """Chunks stepped by an optimizer."""
@@ -129,7 +129,7 @@ def imbalance(loads: Iterable[float]) -> float:
 def figures_of(
     server: RackServer, ports: Sequence[SwitchPort] = (), deepest: Mapping[int, int] = MappingProxyType({})
 ) -> Figures:
-    """Of a server between two batches. ``deepest``: by port, how many answers have waited in it at most."""
+    """Figures of a server between two batches. ``deepest``: by port, how many answers have waited in it at most."""
     registry = server.registry
     tenants = [_tenant(server, tenant) for tenant in registry]
     plain = _without_service(server, registry)

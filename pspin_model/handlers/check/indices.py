@@ -15,7 +15,7 @@ types: Any = untyped_types
 
 
 def _integers(index: Any) -> tuple[Any, ...] | None:
-    """The types of an index's parts; None if one of them is no integer."""
+    """The types of an index's parts; None if one of them is not an integer."""
     parts = tuple(index.types) if isinstance(index, types.BaseTuple) else (index,)
     return parts if all(isinstance(each, types.Integer) for each in parts) else None
 

@@ -34,7 +34,7 @@ DIVISIONS = ("Div", "FloorDiv", "Mod")
 """These take one more operand: the place of the division in the source, for the fault."""
 SHIFTS = ("LShift", "RShift")
 MOST_POWER = 64
-"""Of a constant exponent that is taken by multiplications in the compiler; others are computed in 64 bits."""
+"""Largest constant exponent that becomes multiplications at compile time; others are computed in 64 bits."""
 SIGNS = {"USub": "-", "Invert": "~"}
 CONSTANT = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "LShift": operator.lshift,
