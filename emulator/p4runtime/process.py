@@ -318,6 +318,7 @@ def run_switch(
         die_with_parent()
     try:
         with gc_paused(), listening or Listening(options.grpc_server_addr, tls=options.tls) as listening:
+            listening.check()
             with shutdown.raising():
                 compiled = compile_for(options)
                 adopt_switch_loops()

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostagent.launch.processes import LaunchError, Service, netsum_command
 from hostagent.protocol.wire import full_frame_bytes
 
-LANES = (64, 256, 512, 1024, 2048)
-"""What p4src/allreduce.p4 can be built for; an aggregator of ours takes the same."""
+if TYPE_CHECKING:
+    from emulator.rpc.tls import ClientTls
+
 DEFAULT_LANES = 1024
 DEFAULT_PROGRAM = "allreduce.p4"
 OUR_AGGREGATORS = ("pspin", "server")
@@ -81,6 +82,8 @@ class Aggregator:
     services: list[Service] = field(default_factory=list)
     controls: tuple[str, ...] = ()
     """``control`` of every rack."""
+    tls: ClientTls | None = None
+    """For ``control`` of a P4 switch that runs already; None: without TLS."""
     rack_of: tuple[int, ...] = ()
     """Rack of each rank; empty where there is one rack."""
 
@@ -117,12 +120,14 @@ def make_services(
     rack_of: Sequence[int] = (),
     interfaces: Sequence[str] = (),
     loads: Sequence[str] = (),
+    tls: ClientTls | None = None,
 ) -> list[Service]:
     """The aggregator (or one for each rack) and the controller, not yet started.
 
     ``server_options``: `netsum server`'s, for a rack server. ``rack_of``: of each port's rank; none: there is one.
     For a switch that runs already: ``interfaces`` lead to its ports 1, 2, .. and a bridge joins them with the ranks'
     shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
+    ``tls``: the files that the controller needs to connect to it.
     """
     racks = 1 + max(rack_of, default=0)
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
@@ -165,7 +170,16 @@ def make_services(
         else:
             target = [f"netsum://{control}"]
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
-        words = ["--listen", listen, "--aggregator", *target, *port_words, *state, *controller_options]
+        words = [
+            "--listen",
+            listen,
+            "--aggregator",
+            *target,
+            *port_words,
+            *state,
+            *controller_options,
+            *_tls_words(tls),
+        ]
         return netsum_command("controller", *words)
 
     return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
@@ -212,6 +226,14 @@ def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:
         return options
     at = options.index("--checkpoint") + 1
     return (*options[:at], str(Path(options[at]) / f"{RACK_FOLDER}{rack}"), *options[at + 1 :])
+
+
+def _tls_words(tls: ClientTls | None) -> Sequence[str]:
+    """The options of `netsum controller`."""
+    if tls is None:
+        return ()
+    files = {"--cacert": tls.ca, "--cert": tls.certificate, "--private-key": tls.key}
+    return [word for name, file in files.items() if file is not None for word in (name, file)]
 
 
 def _control_key(choice: Choice) -> str:

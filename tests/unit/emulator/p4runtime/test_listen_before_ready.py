@@ -15,6 +15,7 @@ import pytest
 from emulator.p4runtime.commands.service import CommandsClient, commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
+from emulator.p4runtime.process import SwitchOptions, run_switch
 from emulator.p4runtime.server import P4RuntimeServer
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
 from tests.fakes.fake_switch import fake_target
@@ -81,6 +82,14 @@ def test_it_does_not_when_that_is_quick() -> None:
         server = listening.serve(Device(0, fake_target()))
     assert began.empty()
     assert server.stop()
+
+
+def test_an_address_in_use_is_an_error_before_the_program_is_read(
+    server: P4RuntimeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = SwitchOptions(program="absent.p4", grpc_server_addr=server.address)
+    assert run_switch(options) == 1
+    assert f"cannot listen on {server.address}: another program has that port" in capsys.readouterr().err
 
 
 def test_listening_needs_nothing_of_the_data_plane() -> None:
