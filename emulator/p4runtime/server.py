@@ -163,7 +163,7 @@ def _service(servicer: _Servicer) -> Any:
 
 
 class _ExtraServices(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """The services beside P4Runtime, all of unary calls. Those that come before the switch is ready wait for it."""
+    """The services in addition to P4Runtime, with unary calls only. Calls wait until the switch is ready."""
 
     def __init__(self, servicer: _Servicer) -> None:
         self.handlers: tuple[Any, ...] = ()

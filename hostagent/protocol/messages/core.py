@@ -59,7 +59,7 @@ class MessageSettings:
     checksum: bool = True
     """Compute the UDP checksum, and insist on it: the same on all ranks."""
     grant_budget: int = 64
-    """Granted frames that all other ranks together may have under way to this one."""
+    """Granted frames that all other ranks together may have in flight to this one."""
     minimum_rto_ns: int = MINIMUM_RTO_NS
 
     def __post_init__(self) -> None:
@@ -74,9 +74,9 @@ class MessageSettings:
 class MessageMemory:
     """A core and its memory. ``address`` is the argument of the compiled functions.
 
-    ``pool_address`` and ``stride_bytes`` say where the ``FRAMES`` frames are that the core builds; ``posted_address``
-    where the transport writes, as one uint64 for each frame, the sequence number of its last posting (0 for none). Both
-    belong to the caller and must outlive the core.
+    ``pool_address`` and ``stride_bytes`` are address and stride of the ``FRAMES`` frames that the core builds. At
+    ``posted_address`` the transport writes, as one uint64 for each frame, the sequence number of its last posting (0 for
+    none). Both belong to the caller and must outlive the core.
     """
 
     def __init__(self, settings: MessageSettings, pool_address: int, stride_bytes: int, posted_address: int) -> None:

@@ -111,7 +111,7 @@ def finish(core: Any, slot: int, status: int) -> None:
 
 @njit(internal=True)
 def store_source(transfer: Any, source: int) -> None:
-    """Tell whoever posted a receive where its message came from."""
+    """Report the source of a receive's message to its caller."""
     transfer.source = source
     if transfer.source_address != 0:
         store_i64(transfer.source_address, source)
