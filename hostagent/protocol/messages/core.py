@@ -75,7 +75,7 @@ class MessageMemory:
     """A core and its memory. ``address`` is the argument of the compiled functions.
 
     ``pool_address`` and ``stride_bytes`` are address and stride of the ``FRAMES`` frames that the core builds. At
-    ``posted_address`` the transport writes, as one uint64 for each frame, the sequence number of its last posting (0 for
+    ``posted_address`` the transport writes, as one uint64 for each frame, the sequence number of its last posting (0:
     none). Both belong to the caller and must outlive the core.
     """
 

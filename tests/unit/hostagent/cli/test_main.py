@@ -83,7 +83,7 @@ def test_the_version_is_the_packages() -> None:
         (["shell", "--election-id", "1,"], "netsum shell: --election-id: '1,': write HIGH,LOW"),
     ],
 )
-def test_a_wrong_command_line_is_one_line_that_says_what_and_names_what_is_near(words: list[str], text: str) -> None:
+def test_a_usage_error_is_one_line_with_the_nearest_option(words: list[str], text: str) -> None:
     result = netsum(*words)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -104,7 +104,7 @@ def test_without_a_command_the_commands_are_listed(words: list[str]) -> None:
     assert "\ncommands:\n" in result.stdout
 
 
-def test_helps_fit_a_terminal_with_every_option_whole_and_end_with_an_example() -> None:
+def test_helps_fit_a_terminal_and_end_with_an_example() -> None:
     commands = dict(entries())
     assert {("run",), ("pspin", "sweep"), ("bench", "all")} <= commands.keys()
     for path, entry in commands.items():

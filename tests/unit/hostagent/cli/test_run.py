@@ -157,7 +157,7 @@ def test_a_servers_options_are_refused_where_none_is_started(
         (["controller", "--aggregator", "netsum://127.0.0.1:1", "--way", "ring"], "--way"),
     ],
 )
-def test_an_option_that_would_do_nothing_or_can_not_be_done_is_refused_by_name(words: list[str], named: str) -> None:
+def test_an_option_without_effect_is_refused_by_name(words: list[str], named: str) -> None:
     refused = netsum(*words)
     assert refused.exit_code == 2
     assert named in refused.stderr.split(": ")[1].split(", ")
