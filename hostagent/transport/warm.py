@@ -51,7 +51,7 @@ def entries() -> list[tuple[Any, int]]:
         (wake_peer.ring_peer, 1),
         (wake_peer.leave_peer, 1),
         (operation.operation_hash, 7),
-        (loop.announce, 1),
+        (loop.wake_waiters, 1),
         (shm._load, 1),
         (shm._store, 2),
     ]
