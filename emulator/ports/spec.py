@@ -40,8 +40,8 @@ DEFAULT_QUEUE_FRAMES = 1000
 DEFAULT_REORDER_BY_NS = 100_000
 
 INHERITED = "NETSUM_SOCKETS"
-"""Descriptors, with commas, of UDP sockets that whoever started this process has bound and passed on: a udp port at the
-address of one of them takes that one, as it could not bind another there."""
+"""Environment variable: comma-separated descriptors of UDP sockets that the parent process has bound. A udp port with
+the address of one of them uses it, as it could not bind that address again."""
 
 
 class PortKind(Enum):

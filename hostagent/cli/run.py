@@ -1,4 +1,4 @@
-"""``netsum run``, ``status`` and ``doctor``: what somebody with a training script needs."""
+"""``netsum run``, ``status`` and ``doctor``: the commands for users with a training script."""
 
 from __future__ import annotations
 

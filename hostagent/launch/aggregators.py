@@ -244,7 +244,7 @@ def _control_key(choice: Choice) -> str:
 def start_aggregator(
     services: list[Service], choice: Choice, meanwhile: Callable[[], None] = lambda: None
 ) -> Aggregator:
-    """Start them side by side, and do something else meanwhile; returns when the controller is ready.
+    """Start them concurrently and call ``meanwhile``; returns when the controller is ready.
 
     The controller waits for the aggregator's address, so one that cannot start is the one that is named.
     """

@@ -13,7 +13,7 @@ _adopted = False
 
 
 def ensure_warm(*, say: bool = True) -> bool:
-    """Returns when this process has the ranks' loops; True if this call compiled them. ``say``: tell on stderr."""
+    """Returns when this process has the ranks' loops; True if this call compiled them. ``say``: on stderr."""
     global _adopted
     if _adopted:
         return False

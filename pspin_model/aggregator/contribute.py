@@ -236,7 +236,7 @@ def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
 
 
 @helper
-def judge(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
+def classify(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
     """The slot rule. Returns (verdict, kind of the answer or NOTHING, whether it goes to all)."""
     chunk, operation = field32(h, frame, CHUNK_AT), field32(h, frame, OPERATION_AT)
     charge(h, alu=RULE_ALU, load=RULE_LOADS, load_use=RULE_LOADS, store=RULE_STORES, branch=6)
@@ -293,7 +293,7 @@ def contribute(h):  # type: ignore[no-untyped-def]
     control = place.view(np.int64)
     sums = place[S_WORDS * WORD_BYTES : S_WORDS * WORD_BYTES + 4 * words[P_LANES]].view(np.uint32)
     lock(h, number)
-    verdict, kind, to_all = judge(h, control, sums, job, frame, bit)
+    verdict, kind, to_all = classify(h, control, sums, job, frame, bit)
     came = control[S_CAME]
     unlock(h, number)
     count(h, words, row, bit, verdict)

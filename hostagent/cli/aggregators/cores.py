@@ -1,6 +1,6 @@
 """From the name of an aggregator to its core.
 
-A core of somebody's own is named ``core:MODULE:CLASS``; it is made as ours are, with the keywords of `CoreOptions`.
+A user's own core is named ``core:MODULE:CLASS``; it is constructed as ours are, with the keywords of `CoreOptions`.
 """
 
 from __future__ import annotations

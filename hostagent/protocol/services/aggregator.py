@@ -222,7 +222,7 @@ class Capacity:
     """Maximum number of jobs at a time."""
     forwards_messages: bool = False
     """Frames of `wire.FORWARDED_KINDS` go on to the child that they name. False: they are dropped, and ranks that would
-    send one are told that this aggregator does not forward them."""
+    send one get an error that this aggregator does not forward them."""
 
 
 @dataclass(frozen=True, slots=True)

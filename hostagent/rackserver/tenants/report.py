@@ -201,8 +201,8 @@ def _add_job(server: RackServer, job: int, frames: dict[str, int], bytes_of: dic
 
 
 def _core_records(server: RackServer) -> list[dict[str, int]]:
-    told: Any = server.statistics()["cores"]
-    return list(told)
+    cores: Any = server.statistics()["cores"]
+    return list(cores)
 
 
 def _core(number: int, record: Mapping[str, int]) -> CoreFigures:
@@ -224,14 +224,14 @@ def queued_in(port: SwitchPort) -> int:
 
 
 def _port(port: SwitchPort, deepest: int) -> PortFigures:
-    told, queued = port.statistics(), queued_in(port)
+    counters, queued = port.statistics(), queued_in(port)
     return PortFigures(
         port.number,
-        told.frames_in,
-        told.bytes_in,
-        told.frames_out,
-        told.bytes_out,
+        counters.frames_in,
+        counters.bytes_in,
+        counters.frames_out,
+        counters.bytes_out,
         queued,
         max(queued, deepest),
-        told.drops,
+        counters.drops,
     )
