@@ -69,7 +69,7 @@ REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
 
 SMALLEST_LANES = 64
-"""Of any program; scratch memory is measured with it until the lease says better."""
+"""Fewest lanes of any program; scratch memory is sized for it until the lease gives the number of lanes."""
 
 SLICE_S = 1.0
 """Longest wait without looking for Python signals and for a transport that has gone."""
@@ -348,7 +348,7 @@ class JobChannel:
         self._publish()
         self._publish_messages()
         if self._messages.refusal:
-            loop.announce(self._address)
+            loop.wake_waiters(self._address)
 
     def _fill_record(self, lease: Lease) -> None:
         assert self._core is not None
@@ -485,7 +485,7 @@ class JobChannel:
                 self._record["command_code"] = FAILED_LOCALLY
                 self._command(FAIL)
             else:
-                loop.announce(self._address)
+                loop.wake_waiters(self._address)
             return self._failure
 
     def _timeout_text(self, number: int, timeout_s: float) -> str:

@@ -135,7 +135,7 @@ def test_a_signal_ends_everything(shared, number):
     assert list(shared.iterdir()) == []
 
 
-def test_a_killed_launcher_leaves_no_process_and_the_next_run_cleans_its_memory(shared):
+def test_a_killed_launcher_leaves_no_process_and_its_memory_is_cleaned(shared):
     process = start("endless")
     until_step(process, 3)
     below = descendants(process.pid)

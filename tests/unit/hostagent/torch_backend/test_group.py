@@ -220,7 +220,7 @@ EVERY_DTYPE = [torch.int32, torch.uint8, torch.int64, torch.bool, torch.float32,
 @pytest.mark.parametrize("operator", COMBINED)
 @pytest.mark.parametrize("dtype", [*EVERY_DTYPE, torch.complex64])
 @pytest.mark.parametrize(("size", "count"), [(2, 7), (3, 0), (3, GATHERED_BYTES // 3 + 1)])
-def test_what_the_network_does_not_calculate_is_exchanged_and_combined_in_order(operator, dtype, size, count):
+def test_what_the_network_does_not_compute_is_combined_in_rank_order(operator, dtype, size, count):
     if operator != OP.PRODUCT and (dtype.is_floating_point or dtype.is_complex):
         with pytest.raises(RefusedError, match=f"{operator.name} of .* takes int64"):
             make_groups(1)[0].allreduce([torch.ones(3, dtype=dtype)], reduce_options(operator))
