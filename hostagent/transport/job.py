@@ -150,6 +150,7 @@ class JobChannel:
         self._failure: TransportError | None = None
         self._own_cause: Cause | None = None
         self._peer_left = -1
+        self._left_early: list[int] = []  # before the lease came
         self._asked = False
         self._attached = False
         self._closed = False
@@ -308,8 +309,13 @@ class JobChannel:
                 loop_calls.publish_word(self._address + JOB_LIMIT, next_chunk)
                 self._transport.wake()
             if self._attached:
-                self._record["command_code"] = rank
-                self._command(PEER_LEFT)
+                self._end_messages_of(rank)
+            else:
+                self._left_early.append(rank)
+
+    def _end_messages_of(self, rank: int) -> None:
+        self._record["command_code"] = rank
+        self._command(PEER_LEFT)
 
     # --- opening ---
 
@@ -347,6 +353,8 @@ class JobChannel:
         self._attached = True
         self._publish()
         self._publish_messages()
+        for rank in self._left_early:
+            self._end_messages_of(rank)
         if self._messages.refusal:
             loop.wake_waiters(self._address)
 

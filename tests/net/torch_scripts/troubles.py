@@ -107,9 +107,9 @@ def disagree():
 
 
 def refuse():
-    for tensor in (torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.bool)):
+    for tensor, operator in ((torch.ones(3), dist.ReduceOp.BAND), (torch.ones(3).to_sparse_csr(), dist.ReduceOp.SUM)):
         try:
-            dist.all_reduce(tensor)
+            dist.all_reduce(tensor, op=operator)
         except RuntimeError as error:
             print(error)
     first_sum()

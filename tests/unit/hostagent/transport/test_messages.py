@@ -13,7 +13,7 @@ from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.transport.errors import Cause, TransportError
 from tests.labs.transport_network import changed, network
 
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0
 Array = np.ndarray[Any, Any]
 
 
