@@ -107,7 +107,7 @@ def disagree():
 
 
 def refuse():
-    for tensor, operator in ((torch.ones(3), dist.ReduceOp.BAND), (torch.ones(3).to_sparse_csr(), dist.ReduceOp.SUM)):
+    for tensor, operator in ((torch.ones(3), dist.ReduceOp.BAND), (torch.eye(3).to_sparse_csr(), dist.ReduceOp.SUM)):
         try:
             dist.all_reduce(tensor, op=operator)
         except RuntimeError as error:
