@@ -27,6 +27,8 @@ WIDTH_BYTES = {
 }
 EXPONENT_GROUP = 256
 """Largest number of chunks with their exponents in one frame: hostagent/protocol/PROTOCOL.md, Order of chunks."""
+ONE_ROUND_FRAMES = 4
+"""Most frames of a sum of few floats (PROTOCOL.md, section 8.9); the demo has few enough ranks for a lane for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Operations:
     elements: int
     calls: int
 
-    def chunks(self, lanes: int) -> int:
+    def chunks(self, lanes: int, ranks: int = 64) -> int:
         """Frames a rank owes the switch for these calls: data chunks, and exponents for sums of floats.
 
         Counted here from PROTOCOL.md (Lane encodings), not by the code that sends them.
@@ -85,6 +87,8 @@ class Operations:
             passes = 1 if self.operator == "SUM" else 2
         data = -(-self.elements // per_chunk)
         floats = self.operator == "SUM" and self.dtype in ("float32", "float16", "bfloat16")
+        if floats and self.elements <= ONE_ROUND_FRAMES * (lanes // ranks):  # a lane for each rank, no exponents
+            return self.calls * -(-self.elements // (lanes // ranks))
         exponents = -(-data // min(lanes, EXPONENT_GROUP)) if floats else 0
         return self.calls * (passes * data + exponents)
 
@@ -180,7 +184,7 @@ class Report:
 
     def _contributions(self) -> Check:
         lanes = self.network.lanes
-        implied = sum(o.chunks(lanes) for rank in self.network.operations for o in rank)
+        implied = sum(o.chunks(lanes, len(self.network.operations)) for rank in self.network.operations for o in rank)
         accepted = self.network.verdicts.get("accepted", 0) + self.network.verdicts.get("accepted_no_data", 0)
         payload = accepted * lanes * 4
         detail = f"{accepted:,} contributions accepted x {lanes * 4:,} B = {payload:,} B; the tensors imply {implied:,}"
