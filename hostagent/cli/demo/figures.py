@@ -28,7 +28,9 @@ WIDTH_BYTES = {
 EXPONENT_GROUP = 256
 """Largest number of chunks with their exponents in one frame: hostagent/protocol/PROTOCOL.md, Order of chunks."""
 ONE_ROUND_FRAMES = 4
-"""Most frames of a sum of few floats (PROTOCOL.md, section 8.9); the demo has few enough ranks for a lane for each."""
+"""Largest number of frames of a sum in one round (PROTOCOL.md, section 8.9)."""
+RANGE_BITS = {"float32": 128 + 149, "float16": 16 + 24, "bfloat16": 128 + 133}
+"""From the least bit of the smallest number to the highest of the largest (section 8.8, formats)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Operations:
     elements: int
     calls: int
 
-    def chunks(self, lanes: int, ranks: int = 64) -> int:
+    def chunks(self, lanes: int, ranks: int) -> int:
         """Frames a rank owes the switch for these calls: data chunks, and exponents for sums of floats.
 
         Counted here from PROTOCOL.md (Lane encodings), not by the code that sends them.
@@ -86,9 +88,12 @@ class Operations:
             per_chunk = lanes // 3 if self.operator == "SUM" else lanes
             passes = 1 if self.operator == "SUM" else 2
         data = -(-self.elements // per_chunk)
-        floats = self.operator == "SUM" and self.dtype in ("float32", "float16", "bfloat16")
-        if floats and self.elements <= ONE_ROUND_FRAMES * (lanes // ranks):  # a lane for each rank, no exponents
-            return self.calls * -(-self.elements // (lanes // ranks))
+        floats = self.operator == "SUM" and self.dtype in RANGE_BITS
+        if floats:
+            limbs = -(-RANGE_BITS[self.dtype] // (31 - (ranks - 1).bit_length()))
+            in_one_round = lanes // min(ranks, limbs + 1)  # elements of a frame without exponents
+            if self.elements <= ONE_ROUND_FRAMES * in_one_round:
+                return self.calls * -(-self.elements // in_one_round)
         exponents = -(-data // min(lanes, EXPONENT_GROUP)) if floats else 0
         return self.calls * (passes * data + exponents)
 

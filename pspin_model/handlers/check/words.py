@@ -88,7 +88,7 @@ def _mixed(*kinds: Any) -> bool:
 
 
 def checks_division(name: str, kinds: tuple[Any, ...]) -> bool:
-    """Whether an operation is a division of numbers, whose divisor may be zero."""
+    """Whether an operation is a division of numbers, so that its divisor has to be checked for zero."""
     return name in DIVISIONS and all(isinstance(kind, types.Number | types.Boolean) for kind in kinds)
 
 
