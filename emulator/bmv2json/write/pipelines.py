@@ -200,6 +200,9 @@ def _table(p: Pipeline, table: ir.Table, next_tables: Json, following: Node) -> 
     profile = next((e for e in table.attached if e.extern.startswith("action_")), None)
     meter = next((e for e in table.attached if e.extern == "direct_meter"), None)
     kinds = {k.match_kind for k in keys}
+    if sum(k.match_kind == "lpm" for k in keys) > 1:
+        p.cx.span = table.span
+        raise p.cx.fail("a table with two lpm keys")
     overall = next((k for k in ("range", "ternary", "optional", "lpm") if k in kinds), "exact")
     json: Json = {
         "name": table.name, "id": next(p.cx.numbers), **source_info(table.span), "key": written,

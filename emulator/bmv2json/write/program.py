@@ -222,6 +222,8 @@ def _arrays(cx: Context) -> Json:
             if kind == "Checksum16":
                 raise cx.fail("Checksum16")
             continue
+        if not is_direct and not extern.arguments[0]:
+            raise cx.fail(f"a {kind} without elements")
         array: Json = {"name": extern.name, "id": len(written[f"{kind}_arrays"]), **source_info(extern.span)}
         array |= {"is_direct": True, "binding": bound} if is_direct else {"size": extern.arguments[0]}
         if kind == "register":
