@@ -133,7 +133,7 @@ def _parser(name: str) -> _Parser:
     add("-b", "--target", dest="target", metavar="TARGET", help="bmv2, the only one")
     add("-a", "--arch", dest="arch", metavar="ARCHITECTURE", help="v1model, the only one")
     add("--Werror", metavar="", help="warnings are errors")
-    add("--Wdisable", metavar="", help="no warnings; --Wdisable=KIND is without effect, as warnings have no kinds here")
+    add("--Wdisable", metavar="", help="no warnings; either with =KIND is without effect: warnings have no kinds here")
     add("-V", "--version", action="version", version=f"{name} {VERSION} (netsum)")
     ignored = parser.add_argument_group("accepted, and without effect", ", ".join(IGNORED + IGNORED_WITH_VALUE))
     for option in IGNORED:
@@ -190,7 +190,7 @@ def _compile(options: argparse.Namespace, name: str) -> int:
         if options.Wdisable != "":
             for warning in checked.warnings:
                 print(warning, file=sys.stderr)
-        if options.Werror is not None and checked.warnings:
+        if options.Werror == "" and checked.warnings:
             return _refuse(name, "warnings are errors (--Werror); nothing was written")
         return _write(options, name, checked)
     except CompileError as error:
