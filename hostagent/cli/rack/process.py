@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from emulator.native.periodic import PeriodicThread
 from emulator.ports.port import SwitchPort
 from hostagent.cli.aggregators.cores import CoreOptions
 from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator, tell_problem
@@ -68,23 +68,17 @@ class QueueWatch:
         self._ports = ports
         self.deepest: dict[int, int] = {port.number: 0 for port in ports}
         """By port."""
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="queues", daemon=True)
+        self._thread = PeriodicThread(self.sample, SAMPLE_S, "queues")
         self._thread.start()
 
     def stop(self) -> None:
         """Before the ports are closed."""
-        self._stopping.set()
-        self._thread.join()
+        self._thread.stop()
 
     def sample(self) -> None:
         """Take one sample."""
         for port in self._ports:
             self.deepest[port.number] = max(self.deepest[port.number], queued_in(port))
-
-    def _run(self) -> None:
-        while not self._stopping.wait(SAMPLE_S):
-            self.sample()
 
 
 class RunningServer(RunningAggregator):
