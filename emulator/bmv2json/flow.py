@@ -22,7 +22,7 @@ MAX_NESTING = 40
 @dataclass(frozen=True, slots=True)
 class FlowNode(Generic[Key]):
     successors: tuple[Key | None, ...]
-    """Without repetition; None is the end."""
+    """Successors without repetition; None is the end."""
     build: Callable[[tuple[ir.Block, ...]], ir.Block]
     """The node's statements; the argument has what follows for each successor."""
 

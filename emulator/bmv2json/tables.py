@@ -16,7 +16,7 @@ MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "valid")
 DEFAULT_SIZE = 1024
 MAX_SIZE = 1 << 28
 SCOPES = (ir.ActionScope.TABLE_AND_DEFAULT, ir.ActionScope.TABLE_ONLY, ir.ActionScope.DEFAULT_ONLY)
-"""By the number that P4Info gives them."""
+"""Scopes by the number that P4Info gives them."""
 NOTHING = "NoAction"
 
 

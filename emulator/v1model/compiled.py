@@ -62,7 +62,7 @@ class CompiledProgram:
     sources: tuple[tuple[str, str], ...] = field(default=())
     """(path, SHA-256) of every file read."""
     packed_program: bytes = field(default=b"", repr=False)
-    """With machine code: the program that it was made from, for `with_egress_queues`."""
+    """Program that the machine code was made from, for `with_egress_queues`."""
 
     @property
     def p4info(self) -> Any:

@@ -37,10 +37,10 @@ from hostagent.protocol.window import default_max_window
 from hostagent.transport.session.session import host_identity
 
 READY_TIMEOUT_S = 90.0
-"""For the aggregator's first readiness: connecting, and compiling a large program that no cache has."""
+"""Time-out of the aggregator's first readiness: connecting, and compiling a large program that no cache has."""
 
 QUIET_S = 3.0
-"""Until a log line reports that the aggregator has not answered yet."""
+"""Time until a log line reports that the aggregator has not answered yet."""
 
 ADDRESS_FROM_STDIN = "://-"
 
@@ -61,7 +61,7 @@ class ControllerOptions:
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
     tls: ClientTls | None = None
-    """For a P4 switch with TLS."""
+    """Certificates for a P4 switch with TLS."""
     listen: str = "127.0.0.1:0"
     max_window: int | None = None
     """None: what cables in shared memory hold, where there are such, else LARGEST_WINDOW."""

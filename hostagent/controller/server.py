@@ -69,7 +69,7 @@ class ControllerServer:
         self._timer: asyncio.TimerHandle | None = None
         self._report = report
         self._away: asyncio.TimerHandle | None = None
-        """From the loss of the aggregator to its return."""
+        """Timer from the loss of the aggregator to its return."""
         self._server: Any = None
         self._heartbeats: asyncio.DatagramTransport | None = None
         self.port = 0

@@ -86,7 +86,7 @@ class RackNetwork:
         self._ends: list[Callable[[bytes], None]] = []
         self._events: list[tuple[int, int]] = []
         self._expected: dict[int, int] = {}
-        """By link: the time of its one event that counts."""
+        """Time of the one event of each link that counts."""
         self._receivers: dict[int, Receive] = {}
         self._arrived: dict[int, list[bytes]] = {}
         self._order = itertools.count()

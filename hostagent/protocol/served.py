@@ -17,7 +17,7 @@ import numpy as np
 Words = np.ndarray[Any, np.dtype[np.uint32]]
 
 ANNOUNCEMENT_LANES = 32
-"""Also the fewest lanes that a frame of a service's job has."""
+"""Lanes of an announcement; also the fewest lanes that a frame of a service's job has."""
 ANNOUNCEMENT_VERSION = 1
 
 
@@ -175,7 +175,7 @@ class Room:
     """Memory that an operation needs and the server does not have; in bytes."""
 
     needed: int
-    """By the operation, besides what is in use."""
+    """Bytes that the operation needs, besides what is in use."""
     used: int
     limit: int
     is_shared: bool

@@ -37,7 +37,7 @@ class Totals:
     busy: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """Per core."""
     _machine_began: int = 0
-    """At which cycle of the first machine the one now began; the next two are those of the machines before."""
+    """Cycle of the first machine at which the one now began; the next two are those of the machines before."""
     _busy_before: NDArray[np.int64] | int = 0
     _stalled_before: int = 0
 

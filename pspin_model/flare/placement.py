@@ -104,10 +104,10 @@ class Placement:
     place: Numbers
     """Place of each block, among those of its cluster."""
     places: int
-    """In each cluster."""
+    """Places in each cluster."""
     layout: Layout
     shared_bytes: int = 0
-    """In each cluster, behind the places."""
+    """Bytes in each cluster, behind the places."""
 
     @property
     def scratchpad_bytes(self) -> int:

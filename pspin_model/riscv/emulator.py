@@ -72,7 +72,7 @@ class Running:
     registers: Any = None
     """None before its first instruction."""
     counts: list[int] = field(default_factory=lambda: [0] * len(CLASSES))
-    """By class, since it last stopped."""
+    """Instructions by class, since it last stopped."""
 
 
 class Emulator:

@@ -38,7 +38,7 @@ class Context:
     span: ir.Span | None = None
     """Source position of the statement being written, for errors."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
-    """For names of nodes and ids of objects."""
+    """Names of nodes and ids of objects."""
 
     calculations: list[Json] = field(default_factory=list)
     learn_lists: list[Json] = field(default_factory=list)
@@ -53,9 +53,9 @@ class Context:
     parameters: dict[str, int] = field(default_factory=dict)
     """Positions of that action's parameters, by name."""
     regions: list[tuple[list[Json], ir.Block]] = field(default_factory=list)
-    """For each region around: jumps to its end, and the clean-up that begins there."""
+    """Enclosing regions: jumps to the end of each, and the clean-up that begins there."""
     loops: list[tuple[list[Json], list[Json]]] = field(default_factory=list)
-    """For each loop around: jumps out of it, jumps to its update."""
+    """Enclosing loops: jumps out of each, jumps to its update."""
 
     def instance(self, name: str) -> str:
         """A header's or stack's name as p4c writes it: without the root ``hdr``."""

@@ -64,7 +64,7 @@ class ProgramCoverage:
 @dataclass(slots=True)
 class Coverage:
     programs: dict[str, ProgramCoverage] = field(default_factory=dict)
-    """By title."""
+    """Programs by title."""
 
     def data(self) -> dict[str, Any]:
         """For JSON, and from worker processes."""

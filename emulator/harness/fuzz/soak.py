@@ -31,12 +31,12 @@ class Amounts:
     endured: int = ENDURED
     continued: int = CONTINUED
     number: int = 1
-    """Which packets: another number, others."""
+    """Seed of the packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """On one program."""
+    """Result of one program."""
 
     troubles: tuple[Trouble, ...]
     endured: Endured | None = None

@@ -21,7 +21,7 @@ class State:
     registers: dict[str, list[int]]
     counters: dict[str, list[Any]]
     entries: dict[str, list[Any]]
-    """With their direct counters and times."""
+    """Entries with their direct counters and times."""
     digests: dict[str, list[tuple[int, ...]]]
     """Taken: they are not there a second time."""
     messages: list[str]

@@ -13,7 +13,7 @@ class HeaderState:
     type: ir.HeaderType
     valid: bool = False
     fields: dict[str, int] = field(default_factory=dict)
-    """By name; missing ones are 0. A varbit field is the number that its current bits make."""
+    """Values by field name; missing ones are 0. A varbit field is the number that its current bits make."""
     varbit_width: int = 0
     """Bits that the varbit field has now, if there is one."""
 

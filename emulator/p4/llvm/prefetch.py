@@ -150,7 +150,7 @@ class Prefetcher:
         self._tables = tables
         self._cells: dict[str, Value] = {}
         self.no_cells: dict[str, Value] = {}
-        """By table, a cell for packets that are not of the batch: nothing is done ahead for them."""
+        """Cell of each table for packets that are not of the batch: nothing is done ahead for them."""
         for table in tables:
             if table.layout.search is Search.LPM:
                 words = cell_bytes(table.layout) // WORD_BYTES

@@ -30,7 +30,7 @@ PIPELINE: tuple[Pass, ...] = (
     remove_dead,
     lower_varbits,
 )
-"""In this order."""
+"""Passes in the order in which they run."""
 
 
 def run_passes(

@@ -17,7 +17,7 @@ from emulator.switch.control import FieldMatch, TableEntry
 __all__ = ["DELETE", "INSERT", "MODIFY"]
 
 PRIORITY_LIMIT = 1 << 24
-"""In this language the smaller priority wins, for the switch the larger: the switch has ``PRIORITY_LIMIT`` less it."""
+"""Sum of a priority here, where the smaller wins, and the switch's for the same entry, where the larger does."""
 
 EntryKey = tuple[tuple[FieldMatch, ...], int]
 
@@ -76,7 +76,7 @@ class State:
     """Number -> spec."""
     queues: Queues
     handles: dict[int, Handles] = field(default_factory=dict)
-    """By table id."""
+    """Handles by table id."""
     nodes: dict[int, Node] = field(default_factory=dict)
     next_node: int = 0
     sessions: dict[int, tuple[int | None, int | None]] = field(default_factory=dict)

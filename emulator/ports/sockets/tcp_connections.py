@@ -31,7 +31,7 @@ GREETING_S = 5.0
 MOST_GREETING = 16
 """Connections that are greeting at a time; further ones are closed as unidentified."""
 STRANGER_BYTES = 1 << 16
-"""At most this much of what an unidentified connection has sent is counted."""
+"""Most bytes counted of what an unidentified connection has sent."""
 
 LEAST_RETRY_S, MOST_RETRY_S = 0.02, 1.0
 DEAD_MS = 10_000

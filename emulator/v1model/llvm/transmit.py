@@ -43,9 +43,9 @@ class Way(IntEnum):
 
     RING = 0
     STAGED = 1
-    """To the ring, cut."""
+    """Result: written to the ring, cut."""
     AGAIN = 2
-    """To the parser."""
+    """Result: back to the parser."""
     NO_PORT = 3
     NO_ROOM = 4
 

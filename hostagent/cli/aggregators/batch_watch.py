@@ -12,7 +12,7 @@ from emulator.native.periodic import PeriodicThread
 
 LOOK_S = 2.5
 LONG_S = 10.0
-"""In one call of ``process``: ranks wait for their sums, and their operations have time-outs."""
+"""Time in one call of ``process`` that is reported: ranks wait for their sums, and their operations have time-outs."""
 SECOND_NS = 1_000_000_000
 
 

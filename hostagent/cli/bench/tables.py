@@ -59,7 +59,7 @@ class Kind:
 
     name: str
     keys: str
-    """In P4."""
+    """The table's keys in P4."""
     frame: Callable[[], bytes]
     draw: Callable[[int, random.Random], Drawn]
     largest: int

@@ -18,7 +18,7 @@ from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.services.service_memory import NO_STEP, ServiceMemory
 
 LOOK_S = 0.05
-"""Between two looks at the services' steps."""
+"""Polling period of the services' steps."""
 DEFAULT_SECONDS = 30.0
 """If neither steps nor seconds are given."""
 

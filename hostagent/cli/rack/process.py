@@ -30,7 +30,7 @@ from hostagent.rackserver.tenants.tenants import Registry
 from hostagent.rackserver.thread_pool import ThreadPool
 
 SAMPLE_S = 0.05
-"""Between two samples of the queues."""
+"""Sampling period of the queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class QueueWatch:
     def __init__(self, ports: Sequence[SwitchPort]) -> None:
         self._ports = ports
         self.deepest: dict[int, int] = {port.number: 0 for port in ports}
-        """By port."""
+        """Maximum depth so far, by port."""
         self._thread = PeriodicThread(self.sample, SAMPLE_S, "queues")
         self._thread.start()
 

@@ -30,7 +30,7 @@ SCHEME = "netsum"
 """As in netsum://HOST:PORT."""
 
 CALL_TIMEOUT_S = 10.0
-"""For an order. The core answers between two batches, so much less is used."""
+"""Time-out of a call. The core answers between two batches, so much less is used."""
 
 REFUSALS = (
     grpc.StatusCode.INVALID_ARGUMENT,

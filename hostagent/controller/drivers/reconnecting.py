@@ -18,7 +18,7 @@ from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.watched_stream import loop_here
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.1, 1.0
-"""Between attempts to connect."""
+"""Backoff between attempts to connect."""
 STOP_TIMEOUT_S = 10.0
 
 log = logging.getLogger("netsum.controller")

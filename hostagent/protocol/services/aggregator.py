@@ -236,7 +236,7 @@ class JobCounters:
     frames: Mapping[str, int] = field(default_factory=dict)
     bytes: Mapping[str, int] = field(default_factory=dict)
     children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
-    """By child number: frames by verdict."""
+    """Frames by child number and verdict."""
 
 
 @runtime_checkable

@@ -53,7 +53,7 @@ SUM, MAX, SERVED, ANNOUNCE = 0, 1, 2, 3
 """Operators. The last two are for services only; see the README."""
 CONTRIBUTION, LAST_KIND = int(Kind.CONTRIBUTION), max(map(int, Kind))
 MESSAGE = min(map(int, FORWARDED_KINDS))
-"""And the kinds above it are for another child."""
+"""Lowest of the kinds of frames that are for another child."""
 assert sorted(FORWARDED_KINDS) == list(range(MESSAGE, LAST_KIND + 1))
 PEER_AT = HEADER_AT + OFFSET["peer"]
 NOT_OURS, LENGTH, CHECKSUM, JOB = int(Drop.NOT_OURS), int(Drop.LENGTH), int(Drop.CHECKSUM), int(Drop.JOB)
