@@ -164,7 +164,7 @@ def _check_keys(cx: DocumentContext, name: str, node: Node, count: int) -> None:
 
 
 def _actions(cx: DocumentContext, node: Node) -> list[JsonAction]:
-    """By their ids; documents of 2016 and 2017 have names only."""
+    """Actions by id; documents of 2016 and 2017 have names only."""
     if node.get("action_ids") is not None:
         return [_action(cx, each) for each in node["action_ids"].items()]
     by_name: dict[str, JsonAction] = {}

@@ -123,7 +123,7 @@ class Simulation:
         return min(times, default=None)
 
     def step(self, limit_ns: int | None = None) -> bool:
-        """On to the next thing that happens, if there is one until ``limit_ns``."""
+        """Advance to the next thing that happens, if there is one until ``limit_ns``."""
         due = self.next_timer_ns()
         if due is None or (limit_ns is not None and due > limit_ns):
             return False

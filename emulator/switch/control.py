@@ -83,7 +83,7 @@ FieldMatch: TypeAlias = Exact | Lpm | Ternary | Range | Optional
 
 @dataclass(frozen=True, slots=True)
 class ToMember:
-    """In tables with an action profile: the action of this member."""
+    """Action of this member, in tables with an action profile."""
 
     member_id: int
 

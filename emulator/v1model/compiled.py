@@ -72,7 +72,7 @@ class CompiledProgram:
 
 
 def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = True) -> CompiledProgram:
-    """From the front end's result to something a switch loads. ``cache`` is about machine code on disk."""
+    """Compile the front end's result to what a switch loads. ``cache`` is about machine code on disk."""
     if engine not in (*ENGINES, WITH_SOURCE):
         raise ValueError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
     return _nested(checked.program, lambda: _compile_program(checked, engine, cache))

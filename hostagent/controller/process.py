@@ -135,7 +135,7 @@ async def _serve(options: ControllerOptions) -> int:
 
 
 async def _live(server: ControllerServer, host: str, core: Controller, ended: asyncio.Event) -> int:
-    """From the first report of the aggregator to the end."""
+    """Serve from the first report of the aggregator to the end."""
     stop: asyncio.Future[object] = asyncio.ensure_future(ended.wait())
     report: asyncio.Future[object] = asyncio.ensure_future(_first_report(server))
     done, _ = await asyncio.wait({stop, report}, timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)

@@ -246,7 +246,7 @@ class ControllerServer:
     # --- what the core wants ---
 
     def _perform(self) -> None:
-        """In order; of consecutive snapshots only the last is written."""
+        """Perform effects in order; of consecutive snapshots only the last is written."""
         unsaved: Save | None = None
         for effect in self._core.take_effects():
             if isinstance(effect, Save):

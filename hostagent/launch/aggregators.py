@@ -51,7 +51,7 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """For messages: the process that sums."""
+        """Name in messages: the process that sums."""
         return {"p4": "switch", OUTSIDE: "bridge", "pspin": "PsPIN switch", "server": "rack server"}.get(
             self.kind, "aggregator"
         )

@@ -169,7 +169,7 @@ def begins(address: int, core: int, turn: int) -> Any:
 
 @njit
 def wait_for_all(address: int) -> None:
-    """Until every thread has done its part."""
+    """Wait until every thread has done its part."""
     started_ns = monotonic_ns()
     left = load_acquire32(address + LEFT)
     while left != 0:

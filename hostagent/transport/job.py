@@ -327,7 +327,7 @@ class JobChannel:
             self._told.set()
 
     def _ask_lease(self) -> None:
-        """With the first thing to do, once."""
+        """Ask for the lease with the first thing to do, once."""
         if not self._asked:
             self._asked = True
             threading.Thread(target=self._lease, name="netsum-lease", daemon=True).start()

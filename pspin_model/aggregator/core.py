@@ -284,7 +284,7 @@ class PspinAggregator:
 
 
 def _rule(terms: JobTerms, child: ChildTerms, row: int) -> tuple[int, ...]:
-    """In the order of `RULE`."""
+    """Words of a rule, in the order of `RULE`."""
     fields = {
         "job": terms.job,
         "child": child.child,

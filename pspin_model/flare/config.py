@@ -198,7 +198,7 @@ class Reduction:
         return self.packet_bytes * 8 / self.line_rate_gbps
 
     def chosen(self, machine: MachineConfig) -> Reduction:
-        """With "auto" replaced by that machine's algorithm."""
+        """Configuration with "auto" replaced by that machine's algorithm."""
         if self.algorithm != "auto":
             return self
         if self.density:

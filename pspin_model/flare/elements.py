@@ -131,7 +131,7 @@ def drawn(random: np.random.Generator, shape: tuple[int, ...], of: ElementType) 
 
 
 def small_numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
-    """So that integer sums of many rarely wrap and products stay finite."""
+    """Small elements, so that integer sums of many rarely wrap and products stay finite."""
     if dtype.names:
         made = np.empty(shape, dtype)
         for name in dtype.names:

@@ -28,7 +28,7 @@ class Layout(Protocol):
 
     @property
     def control_words(self) -> int:
-        """At its beginning."""
+        """Words of control data at its beginning."""
 
     @property
     def unit_bytes(self) -> int:
@@ -111,7 +111,7 @@ class Placement:
 
     @property
     def scratchpad_bytes(self) -> int:
-        """In each cluster."""
+        """Scratchpad bytes in each cluster."""
         return self.places * self.layout.bytes + self.shared_bytes
 
     def locks(self, clusters: int) -> int:

@@ -53,7 +53,7 @@ class Memories:
 
     @property
     def stride(self) -> int:
-        """From a cluster's scratchpad to the next one's, as the handler sees them."""
+        """Bytes from a cluster's scratchpad to the next one's, as the handler sees them."""
         return -(-max(self.scratchpad_bytes, 1) // SPACE) * SPACE
 
 

@@ -95,7 +95,7 @@ def hexstr(value: int, width_bits: int = 0) -> Json:
 
 
 def hex_digits(value: int, width_bits: int) -> str:
-    """With the zeros that fill whole bytes, as p4c writes constants of a width."""
+    """Hex digits with the zeros that fill whole bytes, as p4c writes constants of a width."""
     digits = (width_bits + 7) // 8 * 2
     return f"-0x{-value:0{digits}x}" if value < 0 else f"0x{value:0{digits}x}"
 

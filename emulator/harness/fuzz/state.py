@@ -29,7 +29,7 @@ class State:
     counts: dict[str, int]
 
     def differences(self, other: State) -> list[str]:
-        """In words, at most one for each kind of thing and name."""
+        """Differences in words, at most one for each kind of thing and name."""
         found = []
         for kind in ("registers", "counters", "entries", "digests"):
             mine, theirs = getattr(self, kind), getattr(other, kind)

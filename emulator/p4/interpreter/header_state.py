@@ -19,7 +19,7 @@ class HeaderState:
 
     @property
     def fixed_bits(self) -> int:
-        """Without the varbit field."""
+        """Width without the varbit field."""
         varbit = self.type.varbit
         return self.type.length_bits - (varbit.width_bits if varbit is not None else 0)
 
@@ -52,7 +52,7 @@ class HeaderState:
         return text.ljust(f.width_bits, "0") if full else text
 
     def load(self, content: bytes, varbit_width: int = 0) -> None:
-        """From the wire; in text, for shifting a long number once per field takes quadratic time."""
+        """Read the fields from the wire; in text, for shifting a long number once per field takes quadratic time."""
         text = f"{int.from_bytes(content, 'big'):0{len(content) * 8}b}"
         position = 0
         for f in self.type.fields:

@@ -1,4 +1,4 @@
-"""From the front end's result to the input of code generation, in small steps.
+"""Passes from the front end's result to the input of code generation, in small steps.
 
 Each pass is a pure function ``(Program, Target) -> Program`` with its precondition and its result in the docstring. The
 interpreter runs a program after any of them with the same outcome, and ``verify`` accepts it.

@@ -46,7 +46,7 @@ class Handles:
     next: int = 0
 
     def of(self, key: EntryKey) -> int:
-        """Its handle, a new one where it has none."""
+        """Handle of an entry, a new one where it has none."""
         if key not in self.by_key:
             self.by_key[key], self.by_handle[self.next] = self.next, key
             self.next += 1
@@ -151,7 +151,7 @@ def find(kind: str, text: str, candidates: Iterable[N]) -> N:
 
 
 def short_names(candidates: Iterable[Named]) -> list[str]:
-    """For completion: the names, and their last parts where these are unique."""
+    """Names for completion: the names, and their last parts where these are unique."""
     names = [c.name for c in candidates]
     ends = [name.rpartition(".")[2] for name in names]
     return sorted({*names, *(end for end in ends if ends.count(end) == 1)})

@@ -227,7 +227,7 @@ def is_given(key: RowKey, pair: Pair) -> bool:
 
 
 def match_of(keys: RowKeys, parts: KeyParts) -> tuple[FieldMatch, ...]:
-    """In ascending field id, as an entry's key has it."""
+    """Match fields in ascending field id, as an entry's key has it."""
     found = [
         MATCHES[key.match_kind](key.field_id, *pair)
         for key, pair in zip(keys, parts, strict=True)

@@ -106,13 +106,13 @@ class Checkpointer:
         self.saved[name] = Saved(step, snapshot.age, now_s, problem)
 
     def save_all(self) -> None:
-        """At exit: every service that has weights, except one whose last write was interrupted."""
+        """Save, at exit, every service that has weights, except one whose last write was interrupted."""
         for name, service in self._rack.services():
             if any(True for _ in service.numbers()):
                 self._save(name, service, time.monotonic(), is_last=True)
 
     def as_json(self) -> dict[str, dict[str, object]]:
-        """For the report, by service."""
+        """Checkpoints for the report, by service."""
         now_s = time.monotonic()
         return {
             name: {"step": saved.step, "age_s": round(now_s - saved.at_s, 3), "problem": saved.problem}

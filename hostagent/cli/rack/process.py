@@ -72,7 +72,7 @@ class QueueWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Before the ports are closed."""
+        """Stop sampling, before the ports are closed."""
         self._thread.stop()
 
     def sample(self) -> None:
@@ -82,7 +82,7 @@ class QueueWatch:
 
 
 class RunningServer(RunningAggregator):
-    """Also declares services, serves metrics, and keeps checkpoints."""
+    """`RunningAggregator` that also declares services, serves metrics, and keeps checkpoints."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.registry = Registry(options.memory_bytes, closed=options.services is not None)
@@ -213,7 +213,7 @@ class RunningServer(RunningAggregator):
         return found if self.checkpointer is None else {**found, "checkpoints": self.checkpointer.as_json()}
 
     def report(self) -> dict[str, Any]:
-        """For the end, when nobody asks for statistics any more."""
+        """Report at exit, when nobody asks for statistics any more."""
         with self.runner.paused():
             return self._told()
 

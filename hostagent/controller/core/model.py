@@ -237,13 +237,13 @@ class World:
     effects: list[Effect] = field(default_factory=list)
 
     def send(self, process: int, message: ServerMessage) -> None:
-        """To a process that may be disconnected: it is sent the current state when it reconnects."""
+        """Send to a process that may be disconnected: it is sent the current state when it reconnects."""
         known = self.processes.get(process)
         if known is not None and known.connection is not None:
             self.effects.append(Send(known.connection, message))
 
     def send_all(self, members: Iterable[Member], message: ServerMessage) -> None:
-        """To several members of a job."""
+        """Send to several members of a job."""
         for member in members:
             self.send(member.process, message)
 

@@ -65,7 +65,7 @@ class AggregatorDriver(ReconnectingDriver):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         kind = f" ({self._description.kind})" if self._description.kind else ""
         return f"{SCHEME}://{self._address}{kind}"
 

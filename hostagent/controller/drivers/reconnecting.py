@@ -40,7 +40,7 @@ class ReconnectingDriver(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
 
     @abstractmethod
     def _serve(self, events: DriverEvents) -> None:

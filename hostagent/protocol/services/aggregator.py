@@ -294,7 +294,7 @@ class CompiledAggregator(Aggregator, Protocol):
 
     @property
     def context_address(self) -> int:
-        """Its first argument."""
+        """First argument of the machine code."""
 
     @property
     def allowances_address(self) -> int:

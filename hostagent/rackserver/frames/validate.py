@@ -105,7 +105,7 @@ def is_like(frame: int, length: int, port: int, head: int) -> Any:
 
 @njit
 def keep_head(frame: int, length: int, port: int, head: int) -> None:
-    """For `is_like`."""
+    """Copy the header for `is_like`."""
     for at in range(0, LAST_WORD_AT, 8):
         store_i64(head + at, load_i64(frame + at))
     store_i64(head + LAST_WORD_AT, last_word(frame, length, port))

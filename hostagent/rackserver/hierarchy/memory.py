@@ -110,7 +110,7 @@ class TierMemory:
         ]
 
     def traffic(self) -> Traffic:
-        """So far, of all cores."""
+        """Traffic so far, of all cores."""
         return Traffic(**{field.name: int(self.traffic_records[field.name].sum()) for field in fields(Traffic)})
 
 

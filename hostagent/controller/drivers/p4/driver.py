@@ -98,7 +98,7 @@ class P4RuntimeDriver(ReconnectingDriver):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         return f"p4runtime://{self._address}"
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
