@@ -123,7 +123,7 @@ async def _serve(options: ControllerOptions) -> int:
         wall_s=int(time.time()),
         saved=read_state(options.state) if options.state is not None else None,
     )
-    server = ControllerServer(core, make_driver(options), options.state, tell_problem)
+    server = ControllerServer(core, make_driver(options), options.state, report_problem)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -154,7 +154,7 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
     return 0
 
 
-def tell_problem(text: str) -> None:
+def report_problem(text: str) -> None:
     """Report to the log and to the parent process: a JSON line on standard output, like the ready line."""
     log.error("%s", text)
     print(json.dumps({"problem": text}), flush=True)

@@ -39,7 +39,7 @@ SERVER_OPTIONS = (
     ("grpc.http2.max_ping_strikes", 0),
 )
 
-AWAY_TOLD_S = 10.0
+AWAY_REPORTED_S = 10.0
 """An aggregator that does not answer for so long is reported to people; one that was started again is back before."""
 
 log = logging.getLogger("netsum.controller")
@@ -209,8 +209,8 @@ class ControllerServer:
     def _is_away(self, why: str) -> None:
         if self._away is None and self.first_report.done():
             limit_s = self._core.world.settings.limits.aggregator_ns // SECOND_NS
-            text = f"the aggregator has not answered for {AWAY_TOLD_S:g} s; jobs wait {limit_s} s for it: {why}"
-            self._away = self._loop.call_later(AWAY_TOLD_S, self._report, text)
+            text = f"the aggregator has not answered for {AWAY_REPORTED_S:g} s; jobs wait {limit_s} s for it: {why}"
+            self._away = self._loop.call_later(AWAY_REPORTED_S, self._report, text)
 
     def _is_back(self) -> None:
         if self._away is not None and self._away.when() <= self._loop.time():

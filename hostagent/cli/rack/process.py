@@ -12,7 +12,7 @@ from typing import Any
 from emulator.native.periodic import PeriodicThread
 from emulator.ports.port import SwitchPort
 from hostagent.cli.aggregators.cores import CoreOptions
-from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator, tell_problem
+from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, report_problem, run_aggregator
 from hostagent.cli.rack.checkpointing import Checkpointer, Pace
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
@@ -121,7 +121,7 @@ class RunningServer(RunningAggregator):
         if options.rack is not None:
             compile_tiers()
         if self.folder is not None:
-            self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace, tell_problem)
+            self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace, report_problem)
 
     def _recognize(self) -> dict[str, int]:
         """Services that have a checkpoint, and its step."""
@@ -206,16 +206,16 @@ class RunningServer(RunningAggregator):
 
     def statistics(self) -> dict[str, Any]:
         """See `RunningAggregator`; called while the loop is paused."""
-        return {**super().statistics(), "report": self._told()}
+        return {**super().statistics(), "report": self._report_now()}
 
-    def _told(self) -> dict[str, Any]:
+    def _report_now(self) -> dict[str, Any]:
         found = self._figures_now().as_json()
         return found if self.checkpointer is None else {**found, "checkpoints": self.checkpointer.as_json()}
 
     def report(self) -> dict[str, Any]:
         """Report at exit, when nobody asks for statistics any more."""
         with self.runner.paused():
-            return self._told()
+            return self._report_now()
 
 
 def run_server(options: ServerOptions) -> int:
