@@ -1,0 +1,104 @@
+"""The congestion window: how many frames a core has in flight, within the window of slots.
+
+Results come only when the slowest rank has contributed, so a window that one rank made too small slows all of them.
+Loss is no sign of congestion on links that lose frames, nor is a long round trip when another rank is late. So the
+window grows until the round trips grow, and a decrease is a trial: where it does not shorten them, the path itself is
+that long, and it is taken back.
+
+Rounds are round trips: one ends with the result of a chunk that was first sent after it had begun.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from emulator.native.jit import njit
+
+FIRST_WINDOW = 10
+"""Frames, as RFC 6928; grows by one with each result (slow start)."""
+LEAST_WINDOW = 4
+QUEUE_NS = 10_000_000
+"""Queueing delay that is tolerated: above what the scheduling of busy machines adds to the best of a round trip."""
+TRIAL_ROUNDS = 3
+FIRST_HOLD_ROUNDS, MOST_HOLD_ROUNDS = 8, 1024
+"""Rounds without a trial after one in vain, doubled by each."""
+
+
+@njit
+def reset_congestion(core: Any, now_ns: int) -> None:
+    """Nothing is in flight; the window stays as it was learnt."""
+    core.in_flight = 0
+    core.idle = 0
+    if core.smoothed_rtt_ns == 0:
+        core.slow_start = 1
+        core.congestion_window = FIRST_WINDOW
+    core.trial_round = 0
+    core.hold_rounds = FIRST_HOLD_ROUNDS
+    begin_round(core, now_ns)
+
+
+@njit
+def begin_round(core: Any, now_ns: int) -> None:
+    """A round trip begins."""
+    core.round_began_ns = now_ns
+    core.round_least_ns = 0
+    core.round_samples = 0
+    core.limited = 0
+
+
+@njit
+def note_round_trip(core: Any, rtt_ns: int) -> None:
+    """A sample: the least of a round tells of a queue, any other of a late scheduler as well."""
+    core.round_samples += 1
+    if core.round_least_ns == 0 or rtt_ns < core.round_least_ns:
+        core.round_least_ns = max(rtt_ns, 1)
+
+
+@njit
+def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
+    """A result: open the window; at the end of a round, look whether it is too large."""
+    if core.limited and core.slow_start:
+        core.congestion_window = min(core.congestion_window + 1, core.window)
+    is_over = first_sent_ns >= core.round_began_ns and now_ns > core.round_began_ns
+    if is_over and 2 * core.round_samples >= core.congestion_window:
+        end_round(core)
+        begin_round(core, now_ns)
+
+
+@njit
+def may_send(core: Any, number: int) -> Any:
+    """The lowest ones always: ranks with holes in different places would wait for each other until a time-out."""
+    return core.in_flight < core.congestion_window or number < core.floor + core.congestion_window
+
+
+@njit
+def end_round(core: Any) -> None:
+    """Judge a round trip: too long for the path; or long enough to fill it."""
+    core.rounds += 1
+    window = core.congestion_window
+    target_ns = core.least_rtt_ns + QUEUE_NS
+    if core.trial_round > 0:
+        if core.rounds >= core.trial_round:
+            judge_trial(core)
+    elif core.round_least_ns > target_ns and core.rounds >= core.held_until_round:
+        core.slow_start = 0
+        core.trial_round = core.rounds + TRIAL_ROUNDS
+        core.tried_window, core.tried_rtt_ns = window, core.round_least_ns
+        least = max(window // 2, LEAST_WINDOW)
+        core.congestion_window = min(max(window * target_ns // core.round_least_ns, least), window)
+    elif core.limited and not core.slow_start:
+        core.congestion_window = min(window + 1, core.window)
+
+
+@njit
+def judge_trial(core: Any) -> None:
+    """Has the smaller window shortened the round trip, by half of its own share at least?"""
+    core.trial_round = 0
+    most_ns = core.tried_rtt_ns * (core.tried_window + core.congestion_window) // (2 * core.tried_window)
+    if core.round_least_ns <= most_ns:
+        core.hold_rounds = FIRST_HOLD_ROUNDS
+        return
+    core.least_rtt_ns = core.round_least_ns
+    core.congestion_window = max(core.congestion_window, core.tried_window)
+    core.held_until_round = core.rounds + core.hold_rounds
+    core.hold_rounds = min(2 * core.hold_rounds, MOST_HOLD_ROUNDS)
