@@ -154,6 +154,11 @@ class PacedJob:
         after = self._counters()
         return Call(elapsed_ns, *(now - then for now, then in zip(after, before, strict=True)))
 
+    def change(self, impairments: Impairments) -> None:
+        """Of all links, from the next frame on: all but the queue and the seed."""
+        for link in (link for way in self._links for link in way):
+            link.configure(impairments)
+
     def _counters(self) -> tuple[int, int, int]:
         retransmissions = sum(int(core.record["retransmissions_sent"][0]) for core in self.cores)
         links = [link.statistics() for way in self._links for link in way]

@@ -1,9 +1,13 @@
 """The congestion window: how many frames a core has in flight, within the window of slots.
 
 Results come only when the slowest rank has contributed, so a window that one rank made too small slows all of them.
-Loss is no sign of congestion on links that lose frames, nor is a long round trip when another rank is late. So the
-window grows until the round trips grow, and a decrease is a trial: where it does not shorten them, the path itself is
-that long, and it is taken back.
+Loss alone is no sign of congestion on links that lose frames, nor is a long round trip when another rank is late.
+
+- Without loss the window grows until the round trips do, and a decrease is a trial: where it does not shorten them, the
+  path itself is that long, and it is taken back.
+- With loss *and* round trips far above the shortest, frames wait in a queue that may be full, and a loss is found only
+  after all of them. Then the window is what fills the path twice, by the highest rate of results and the shortest round
+  trip (as BBR: Cardwell et al., ACM Queue 14(5), 2016): enough for the link, and losses are found soon.
 
 Rounds are round trips: one ends with the result of a chunk that was first sent after it had begun.
 """
@@ -17,6 +21,16 @@ from emulator.native.jit import njit
 FIRST_WINDOW = 10
 """Frames, as RFC 6928; grows by one with each result (slow start)."""
 LEAST_WINDOW = 4
+LOSSY_ROUNDS = 16
+"""Rounds after a loss in which the path counts as one that loses frames."""
+LOSSY_WINDOW = 10
+"""Frames, at least, however short the path."""
+PATH_WINDOWS = 2
+"""What the path holds, so many times: with losses, and with round trips above this multiple of the shortest."""
+STARVED_ROUNDS = 16
+"""In a row, with less than half of the highest rate, after which the path is another one: learnt anew."""
+RATE_SHIFT = 24
+"""Rates are results in 2^24 ns."""
 QUEUE_NS = 10_000_000
 """Queueing delay that is tolerated: above what the scheduling of busy machines adds to the best of a round trip."""
 TRIAL_ROUNDS = 3
@@ -28,11 +42,11 @@ FIRST_HOLD_ROUNDS, MOST_HOLD_ROUNDS = 8, 1024
 def reset_congestion(core: Any, now_ns: int) -> None:
     """Nothing is in flight; the window stays as it was learnt."""
     core.in_flight = 0
-    core.idle = 0
     if core.smoothed_rtt_ns == 0:
         core.slow_start = 1
         core.congestion_window = FIRST_WINDOW
     core.trial_round = 0
+    core.starved_rounds = 0
     core.hold_rounds = FIRST_HOLD_ROUNDS
     begin_round(core, now_ns)
 
@@ -43,6 +57,8 @@ def begin_round(core: Any, now_ns: int) -> None:
     core.round_began_ns = now_ns
     core.round_least_ns = 0
     core.round_samples = 0
+    core.round_results = 0
+    core.round_losses = 0
     core.limited = 0
 
 
@@ -52,16 +68,26 @@ def note_round_trip(core: Any, rtt_ns: int) -> None:
     core.round_samples += 1
     if core.round_least_ns == 0 or rtt_ns < core.round_least_ns:
         core.round_least_ns = max(rtt_ns, 1)
+    if core.path_rtt_ns == 0 or rtt_ns < core.path_rtt_ns:
+        core.path_rtt_ns = max(rtt_ns, 1)
+
+
+@njit
+def note_loss(core: Any) -> None:
+    """An overtaken chunk is sent again."""
+    core.round_losses += 1
+    core.lost_round = core.rounds + 1
 
 
 @njit
 def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
     """A result: open the window; at the end of a round, look whether it is too large."""
+    core.round_results += 1
     if core.limited and core.slow_start:
         core.congestion_window = min(core.congestion_window + 1, core.window)
     is_over = first_sent_ns >= core.round_began_ns and now_ns > core.round_began_ns
-    if is_over and 2 * core.round_samples >= core.congestion_window:
-        end_round(core)
+    if is_over and (2 * core.round_samples >= core.congestion_window or core.round_losses > 0):
+        end_round(core, now_ns)
         begin_round(core, now_ns)
 
 
@@ -72,9 +98,15 @@ def may_send(core: Any, number: int) -> Any:
 
 
 @njit
-def end_round(core: Any) -> None:
+def end_round(core: Any, now_ns: int) -> None:
     """Judge a round trip: too long for the path; or long enough to fill it."""
     core.rounds += 1
+    rate = (core.round_results << RATE_SHIFT) // (now_ns - core.round_began_ns)
+    core.best_rate = max(core.best_rate - (core.best_rate >> 6), rate)
+    has_queue = core.round_least_ns == 0 or core.round_least_ns > PATH_WINDOWS * core.path_rtt_ns
+    if has_queue and core.lost_round > 0 and core.rounds <= core.lost_round + LOSSY_ROUNDS:
+        limit_to_path(core, rate)
+        return
     window = core.congestion_window
     target_ns = core.least_rtt_ns + QUEUE_NS
     if core.trial_round > 0:
@@ -88,6 +120,22 @@ def end_round(core: Any) -> None:
         core.congestion_window = min(max(window * target_ns // core.round_least_ns, least), window)
     elif core.limited and not core.slow_start:
         core.congestion_window = min(window + 1, core.window)
+
+
+@njit
+def limit_to_path(core: Any, rate: int) -> None:
+    """Losses and a queue: no more frames than fill the path; less than half of the rate for long: learn it anew."""
+    core.trial_round = 0
+    core.slow_start = 0
+    filling = (PATH_WINDOWS * core.path_rtt_ns * core.best_rate) >> RATE_SHIFT
+    most = min(max(filling, LOSSY_WINDOW), core.window)
+    core.congestion_window = min(core.congestion_window + core.limited, most)
+    core.starved_rounds = core.starved_rounds + 1 if 2 * rate < core.best_rate else 0
+    if core.starved_rounds == STARVED_ROUNDS:
+        core.starved_rounds = 0
+        core.path_rtt_ns = max(core.path_rtt_ns, core.round_least_ns)
+        core.best_rate = rate
+        core.slow_start = 1
 
 
 @njit

@@ -7,8 +7,8 @@
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
   RFC 9002's PTO). What their results overtake follows. Doubled by each silence, and ended by any result.
 
-An overtaken chunk is DUE. Where others need its result soon or the link is idle, it goes at once. Else it has patience:
-the rank that it really waits for may recover it, and what is merely queued comes.
+An overtaken chunk is DUE. Where others need its result soon it goes at once. Else it has patience: the rank that it
+really waits for may recover it, and what is merely queued comes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,8 @@ def is_urgent(core: Any, number: int) -> Any:
 
 
 @njit
-def reordering_ns(core: Any, number: int) -> Any:
+def reordering_ns(core: Any) -> Any:
     """How much later than something sent later an answer may come before its chunk counts as lost."""
-    if is_urgent(core, number):
-        return SMALLEST_REORDERING_NS
     return max(core.least_rtt_ns >> REORDERING_SHIFT, SMALLEST_REORDERING_NS)
 
 
@@ -86,9 +84,9 @@ def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     if which == WAITED:
         return chunk.sent_ns + 3 * core.smoothed_rtt_ns if is_before else NEVER_NS
     if is_before or (chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number):
-        return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core, chunk.number)
+        return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core)
     if which == REPEATED and chunk.sent_ns < core.repeated_ns:
-        return chunk.sent_ns + core.repeated_rtt_ns + max(core.least_rtt_ns >> REORDERING_SHIFT, SMALLEST_REORDERING_NS)
+        return chunk.sent_ns + core.repeated_rtt_ns + reordering_ns(core)
     return NEVER_NS
 
 
@@ -106,13 +104,15 @@ def note_overtaken(core: Any, now_ns: int) -> None:
 def patient_until_ns(core: Any, chunk: Any) -> Any:
     """How long an overtaken chunk waits whether another rank recovers it. Ranks take turns: one may be enough.
 
-    There is no time to lose where the missing result holds up others, nor any use where the link is idle.
+    A turn is as long as a retransmission and its result take, so that the next rank knows (Floyd et al., A Reliable
+    Multicast Framework, SIGCOMM 1995: timers at random there; the chunk's number serves as the random number here).
+
+    There is no time to lose where the missing result holds up others.
     """
-    has_queue = core.smoothed_rtt_ns >= 2 * core.least_rtt_ns
-    if core.in_flight == 0 or is_urgent(core, chunk.number) or (core.idle and not has_queue):
+    if core.in_flight == 0 or is_urgent(core, chunk.number):
         return 0
     turn = (core.child + chunk.number) % core.workers
-    return chunk.sent_ns + core.smoothed_rtt_ns * (5 * core.workers + 4 * turn) // (2 * core.workers)
+    return chunk.sent_ns + (1 + turn) * (core.smoothed_rtt_ns + core.smoothed_rtt_ns // 4)
 
 
 @njit
@@ -158,7 +158,10 @@ def core_next_timer(address: int) -> Any:
         if place != NONE:
             when_ns = min(when_ns, overtaken_ns(core, chunk_in(core, place), which))
     place = head(core, DUE)
-    patient_ns = patient_until_ns(core, chunk_in(core, place)) if place != NONE else 0
-    if patient_ns > 0 and may_send(core, chunk_in(core, place).number):
-        when_ns = min(when_ns, patient_ns)
+    while place != NONE:
+        chunk = chunk_in(core, place)
+        patient_ns = patient_until_ns(core, chunk)
+        if patient_ns > 0 and may_send(core, chunk.number):
+            when_ns = min(when_ns, patient_ns)
+        place = chunk.next
     return when_ns

@@ -14,7 +14,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i64, zero_bytes
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker import compiled_calls
-from hostagent.protocol.worker.congestion import may_send
+from hostagent.protocol.worker.congestion import may_send, note_loss
 from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
 from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
 from hostagent.protocol.worker.operations import (
@@ -218,7 +218,6 @@ def core_poll_transmit(address: int, out: int, capacity: int, consumed: int, now
     note_overtaken(core, now_ns)
     count = send_probes(core, out, capacity, now_ns)
     end = min(core.floor + core.ahead * core.window, core.numbered_end)
-    core.idle = 1
     count = send_new(core, out, capacity, count, consumed, end, now_ns)
     return send_due(core, out, capacity, count, now_ns)
 
@@ -243,16 +242,17 @@ def send_probes(core: Any, out: int, capacity: int, now_ns: int) -> int:
 
 @njit
 def send_due(core: Any, out: int, capacity: int, count: int, now_ns: int) -> int:
-    """Overtaken chunks, as far as the congestion window allows."""
+    """Overtaken chunks whose turn it is, as far as the congestion window allows."""
     place = head(core, DUE)
     while place != NONE and count < capacity:
         chunk = chunk_in(core, place)
-        if not may_send(core, chunk.number) or now_ns < patient_until_ns(core, chunk):
-            break
-        emit(core, out, count, place, now_ns)
-        core.retransmissions_by_overtaking += 1
-        count += 1
-        place = head(core, DUE)
+        following = chunk.next
+        if may_send(core, chunk.number) and now_ns >= patient_until_ns(core, chunk):
+            emit(core, out, count, place, now_ns)
+            core.retransmissions_by_overtaking += 1
+            note_loss(core)
+            count += 1
+        place = following
     return count
 
 
@@ -269,7 +269,6 @@ def send_new(core: Any, out: int, capacity: int, count: int, consumed: int, end:
             if number < core.floor or number >= end:
                 continue
             if not may_send(core, number):
-                core.idle = 0
                 core.limited = 1
                 return count
             if prepare(core, number, consumed):

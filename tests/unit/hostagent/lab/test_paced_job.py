@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from emulator.ports.spec import Impairments
 from hostagent.cli.bench.loss import Path, bound, play
+from hostagent.lab.paced_job import PacedJob
+
+pytestmark = pytest.mark.timeout(400)  # the first one compiles the lab
 
 SLOW, FAST, LONG = Path(50, 0, 1000), Path(1_000, 0, 128), Path(1_000, 5, 1024)
 
@@ -41,6 +47,24 @@ def test_no_call_stalls_on_links_that_lose_frames(ranks: int, path: Path, loss: 
 def test_two_ranks_repeat_little(loss: float) -> None:
     calls = play(2, SLOW, loss, 1)
     assert sum(call.retransmissions for call in calls) < 3 * sum(call.lost for call in calls)
+
+
+def test_a_full_queue_is_not_filled_again_and_again() -> None:
+    """16 frames of queue for 128 slots: some are dropped while the first call finds that out."""
+    calls = play(4, Path(1_000, 0, 16), 0.0, 1)
+    link_ns = 2057 * 1090 * 8
+    assert all(call.elapsed_ns < 1.2 * link_ns for call in calls[1:])
+    assert all(call.retransmissions < 0.05 * 4 * 2057 for call in calls[1:])
+
+
+def test_a_path_that_becomes_long_while_frames_are_lost_is_learnt() -> None:
+    """The shortest round trip so far says nothing any more: a window made of it is too small."""
+    short = Impairments(rate_bps=10**9, loss=0.01, queue_frames=1024)
+    job = PacedJob(2, 128, 256, short)
+    job.allreduce(524_288)
+    job.change(replace(short, delay_ns=5_000_000))
+    job.allreduce(524_288)
+    assert job.allreduce(524_288).elapsed_ns < 2 * 18 * 10_000_000
 
 
 def test_the_same_seed_is_the_same_run() -> None:
