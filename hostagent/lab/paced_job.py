@@ -201,7 +201,7 @@ def play(address: int, now_ns: int, limit_ns: int) -> Any:
 def is_due(link: int, now_ns: int) -> bool:
     """Does the link deliver a frame now?"""
     due_ns = impair_next_ns(link)
-    return 0 <= due_ns <= now_ns
+    return bool(0 <= due_ns <= now_ns)
 
 
 @njit
@@ -292,7 +292,7 @@ def add(job: Any, sums: int, lanes: int, is_first: bool, is_maximum: bool) -> No
         value = load_lane(lanes, lane)
         held = load_lane(sums, lane)
         if not is_first:
-            value = max(held, value) if is_maximum else np.int32(held + value)
+            value = np.int32(max(held, value) if is_maximum else held + value)
         store_lane(sums, lane, value)
 
 
