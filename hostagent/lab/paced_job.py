@@ -289,7 +289,7 @@ def contribute(job: Any, rank: int, frame: int, now_ns: int) -> None:
 def add(job: Any, sums: int, lanes: int, is_first: bool, is_maximum: bool) -> None:
     """A contribution's lanes into a set's."""
     for lane in range(job.lanes):
-        value = load_lane(lanes, lane)
+        value: Any = load_lane(lanes, lane)
         held = load_lane(sums, lane)
         if not is_first:
             value = np.int32(max(held, value) if is_maximum else held + value)
