@@ -29,8 +29,8 @@ PATH_WINDOWS = 2
 """What the path holds, so many times: with losses, and with round trips above this multiple of the shortest."""
 STARVED_ROUNDS = 16
 """In a row, with less than half of the highest rate, after which the path is another one: learnt anew."""
-RATE_SHIFT = 24
-"""Rates are results in 2^24 ns."""
+RATE_SHIFT = 30
+"""Rates are results in 2^30 ns, about a second."""
 QUEUE_NS = 10_000_000
 """Queueing delay that is tolerated: above what the scheduling of busy machines adds to the best of a round trip."""
 TRIAL_ROUNDS = 3
@@ -103,8 +103,12 @@ def end_round(core: Any, now_ns: int) -> None:
     core.rounds += 1
     rate = (core.round_results << RATE_SHIFT) // (now_ns - core.round_began_ns)
     core.best_rate = max(core.best_rate - (core.best_rate >> 6), rate)
-    has_queue = core.round_least_ns == 0 or core.round_least_ns > PATH_WINDOWS * core.path_rtt_ns
-    if has_queue and core.lost_round > 0 and core.rounds <= core.lost_round + LOSSY_ROUNDS:
+    rtt_ns = core.round_least_ns if core.round_least_ns > 0 else core.smoothed_rtt_ns
+    if (
+        rtt_ns > PATH_WINDOWS * core.path_rtt_ns
+        and core.lost_round > 0
+        and core.rounds <= core.lost_round + LOSSY_ROUNDS
+    ):
         limit_to_path(core, rate)
         return
     window = core.congestion_window
