@@ -3,7 +3,8 @@
 - Overtaken, as in RACK (RFC 8985): something sent later has been answered, and the round trip that took has passed.
   FRESH chunks are overtaken by the result of a chunk *first* sent later: a result may be due to another rank, so the
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
-  answered, by a result or a `waiting`. WAITED ones, which the aggregator has, get two more round trips.
+  answered, by a result or a `waiting`. WAITED ones, which the aggregator
+  has, wait as long as results come at all and the ranks take their turns.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
   RFC 9002's PTO). What their results overtake follows. Doubled by each silence, and ended by any result.
 
@@ -32,6 +33,7 @@ NEVER_NS = 2**62
 def reset_retransmission(core: Any, now_ns: int) -> None:
     """Forget what was under way, not what was learnt of the path: a new epoch."""
     core.backoff = 0
+    core.result_ns = 0
     core.answered_ns = 0
     core.answered_number = 0
     core.answered_rtt_ns = 0
@@ -69,6 +71,7 @@ def note_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
 def note_result(core: Any, chunk: Any, now_ns: int) -> None:
     """A chunk has its result: progress."""
     core.backoff = 0
+    core.result_ns = now_ns
     note_progress(core, chunk.first_sent_ns, now_ns)
     is_later = chunk.first_sent_ns == core.answered_ns and chunk.number > core.answered_number
     if chunk.first_sent_ns > core.answered_ns or is_later:
@@ -82,7 +85,8 @@ def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     """When a chunk counts as lost because something sent later has been answered; NEVER_NS: nothing has."""
     is_before = chunk.sent_ns < core.answered_ns
     if which == WAITED:
-        return chunk.sent_ns + 3 * core.smoothed_rtt_ns if is_before else NEVER_NS
+        has_progress = is_before or core.result_ns > chunk.sent_ns + core.smoothed_rtt_ns
+        return chunk.sent_ns + (1 + core.workers) * core.smoothed_rtt_ns if has_progress else NEVER_NS
     if is_before or (chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number):
         return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core)
     if which == REPEATED and chunk.sent_ns < core.repeated_ns:

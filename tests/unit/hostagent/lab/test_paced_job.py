@@ -36,16 +36,23 @@ def test_a_link_is_filled(rate_mbit: int) -> None:
 
 @pytest.mark.parametrize("loss", [0.001, 0.01, 0.05])
 @pytest.mark.parametrize("path", [SLOW, FAST], ids=str)
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_no_call_stalls_on_links_that_lose_frames(ranks: int, path: Path, loss: float) -> None:
     free_ns = mean_ns(ranks, path)
     worst_ns = max(call.elapsed_ns for call in play(ranks, path, loss, 1))
     assert worst_ns < bound(loss) * free_ns
 
 
+def test_no_call_stalls_where_the_slots_limit() -> None:
+    """A round trip is as long as nine windows of frames take, and a loss costs one of 18 (``late_round_trips``)."""
+    worst_ns = max(call.elapsed_ns for call in play(4, LONG, 0.01, 1))
+    assert worst_ns < 2 * mean_ns(4, LONG)
+
+
 @pytest.mark.parametrize("loss", [0.01, 0.05])
-def test_two_ranks_repeat_little(loss: float) -> None:
-    calls = play(2, SLOW, loss, 1)
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_take_turns_to_repeat(ranks: int, loss: float) -> None:
+    calls = play(ranks, SLOW, loss, 1)
     assert sum(call.retransmissions for call in calls) < 3 * sum(call.lost for call in calls)
 
 
