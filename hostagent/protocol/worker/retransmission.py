@@ -61,7 +61,7 @@ def reordering_ns(core: Any) -> Any:
 @njit
 def turn_ns(core: Any) -> Any:
     """What a retransmission and its answer take."""
-    return min(core.smoothed_rtt_ns, PATH_TRIPS * core.path_rtt_ns)
+    return min(core.smoothed_rtt_ns, max(PATH_TRIPS * core.path_rtt_ns, 2 * core.last_least_ns))
 
 
 @njit
@@ -98,8 +98,9 @@ def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
         return chunk.sent_ns + 3 * turn_ns(core) if has_progress else NEVER_NS
     if is_before or (chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number):
         return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core)
-    is_narrow = core.congestion_window < core.window
-    if (which == REPEATED or is_narrow) and chunk.sent_ns < core.repeated_ns:
+    if which == FRESH and chunk.sent_ns < core.repeated_ns and core.congestion_window < core.window:
+        return chunk.sent_ns + 2 * core.smoothed_rtt_ns + reordering_ns(core)
+    if which == REPEATED and chunk.sent_ns < core.repeated_ns:
         return chunk.sent_ns + core.repeated_rtt_ns + reordering_ns(core)
     return NEVER_NS
 
