@@ -99,7 +99,7 @@ def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     if is_before or (chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number):
         return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core)
     if which == FRESH and chunk.sent_ns < core.repeated_ns and core.congestion_window < core.window:
-        return chunk.sent_ns + 2 * core.smoothed_rtt_ns + reordering_ns(core)
+        return chunk.sent_ns + 4 * core.smoothed_rtt_ns + reordering_ns(core)
     if which == REPEATED and chunk.sent_ns < core.repeated_ns:
         return chunk.sent_ns + core.repeated_rtt_ns + reordering_ns(core)
     return NEVER_NS
