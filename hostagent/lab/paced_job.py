@@ -137,7 +137,7 @@ class PacedJob:
         """A sum of float32 tensors of ones, in place, submitted on all ranks at the same time."""
         before = self._counters()
         tensors = [np.full(elements, 1.0, np.float32) for _ in self.cores]
-        bytes_needed = scratch_bytes(int(OperationKind.SUM), int(DType.FLOAT32), elements, self.lanes)
+        bytes_needed = scratch_bytes(int(OperationKind.SUM), int(DType.FLOAT32), False, elements, self.lanes)
         scratch = [np.empty(bytes_needed, np.uint8) for _ in self.cores]
         for core, tensor, memory in zip(self.cores, tensors, scratch, strict=True):
             span = Span(address_of(tensor), 0, elements)
