@@ -104,7 +104,6 @@ def end_round(core: Any, now_ns: int) -> None:
     rate = (core.round_results << RATE_SHIFT) // (now_ns - core.round_began_ns)
     core.best_rate = max(core.best_rate - (core.best_rate >> 6), rate)
     rtt_ns = core.round_least_ns if core.round_least_ns > 0 else core.smoothed_rtt_ns
-    core.last_least_ns = rtt_ns
     if (
         rtt_ns > PATH_WINDOWS * core.path_rtt_ns
         and core.lost_round > 0

@@ -3,7 +3,7 @@
 - Overtaken, as in RACK (RFC 8985): something sent later has been answered, and the round trip that took has passed.
   FRESH chunks are overtaken by the result of a chunk *first* sent later: a result may be due to another rank, so the
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
-  answered, by a result or a `waiting`; and FRESH ones where the congestion window is small, after four round
+  answered, by a result or a `waiting`; and FRESH ones where the congestion window is small, after two round
   trips, so that those that wait for other ranks do not fill it. WAITED ones, which the aggregator has, get two more round trips, and are due
   again while results come at all.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
@@ -27,8 +27,6 @@ SMALLEST_REORDERING_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
 REORDERING_SHIFT = 2
 """Nor is that of a quarter of the shortest round trip (RFC 8985, section 6.2)."""
-PATH_TRIPS = 8
-"""A round trip of more than so many shortest ones tells of other ranks' losses: waiting for it would prolong it."""
 NEVER_NS = 2**62
 
 
@@ -56,12 +54,6 @@ def is_urgent(core: Any, number: int) -> Any:
 def reordering_ns(core: Any) -> Any:
     """How much later than something sent later an answer may come before its chunk counts as lost."""
     return max(core.least_rtt_ns >> REORDERING_SHIFT, SMALLEST_REORDERING_NS)
-
-
-@njit
-def turn_ns(core: Any) -> Any:
-    """What a retransmission and its answer take."""
-    return min(core.smoothed_rtt_ns, max(PATH_TRIPS * core.path_rtt_ns, 2 * core.last_least_ns))
 
 
 @njit
@@ -94,12 +86,12 @@ def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     """When a chunk counts as lost because something sent later has been answered; NEVER_NS: nothing has."""
     is_before = chunk.sent_ns < core.answered_ns
     if which == WAITED:
-        has_progress = is_before or core.result_ns > chunk.sent_ns + turn_ns(core)
-        return chunk.sent_ns + 3 * turn_ns(core) if has_progress else NEVER_NS
+        has_progress = is_before or core.result_ns > chunk.sent_ns + core.smoothed_rtt_ns
+        return chunk.sent_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
     if is_before or (chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number):
         return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core)
     if which == FRESH and chunk.sent_ns < core.repeated_ns and core.congestion_window < core.window:
-        return chunk.sent_ns + 4 * core.smoothed_rtt_ns + reordering_ns(core)
+        return chunk.sent_ns + 2 * core.smoothed_rtt_ns + reordering_ns(core)
     if which == REPEATED and chunk.sent_ns < core.repeated_ns:
         return chunk.sent_ns + core.repeated_rtt_ns + reordering_ns(core)
     return NEVER_NS
@@ -127,7 +119,7 @@ def patient_until_ns(core: Any, chunk: Any) -> Any:
     if core.in_flight == 0 or is_urgent(core, chunk.number):
         return 0
     turn = (core.child + chunk.number) % core.workers
-    return chunk.sent_ns + (1 + turn) * 5 * turn_ns(core) // 4
+    return chunk.sent_ns + (1 + turn) * 5 * core.smoothed_rtt_ns // 4
 
 
 @njit
