@@ -3,9 +3,8 @@
 - Overtaken, as in RACK (RFC 8985): something sent later has been answered, and the round trip that took has passed.
   FRESH chunks are overtaken by the result of a chunk *first* sent later: a result may be due to another rank, so the
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
-  answered, by a result or a `waiting`;
-  and FRESH ones after two round trips where the congestion window is small, so that those that wait for other ranks do
-  not fill it. WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
+  answered, by a result or a `waiting`; and FRESH
+  ones after a silence where the congestion window is small, so that those that wait for other ranks do not fill it. WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
   RFC 9002's PTO). What their results overtake follows. Doubled by each silence, and ended by any result.
 
@@ -90,9 +89,8 @@ def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
         return chunk.sent_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
     if is_before or (chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number):
         return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core)
-    if which == FRESH and chunk.sent_ns < core.repeated_ns and core.congestion_window < core.window:
-        return chunk.sent_ns + 2 * core.smoothed_rtt_ns + reordering_ns(core)
-    if which == REPEATED and chunk.sent_ns < core.repeated_ns:
+    is_stalled = core.backoff > 0 and core.congestion_window < core.window
+    if (which == REPEATED or is_stalled) and chunk.sent_ns < core.repeated_ns:
         return chunk.sent_ns + core.repeated_rtt_ns + reordering_ns(core)
     return NEVER_NS
 
