@@ -4,7 +4,8 @@
   FRESH chunks are overtaken by the result of a chunk *first* sent later: a result may be due to another rank, so the
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
   answered, by a result or a `waiting`; and FRESH
-  ones after a silence where the congestion window is small, so that those that wait for other ranks do not fill it. WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
+  ones after a silence where the congestion window is small, so that those that wait for other ranks do not fill it.
+  WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
   RFC 9002's PTO). What their results overtake follows. Doubled by each silence, and ended by any result.
 
