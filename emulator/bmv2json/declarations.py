@@ -229,7 +229,7 @@ def _union_stack(cx: _Declarations, node: Node, unions: dict[int, Union]) -> Non
 def _aliases(cx: _Declarations) -> None:
     storage = cx.storage
     if "standard_metadata" not in storage.metadata:
-        cx.document["headers"].fail("there is no standard_metadata: this is no program for simple_switch")
+        cx.document["headers"].fail("there is no standard_metadata: this program is not for simple_switch")
     for node in cx.document.list("field_aliases"):
         alias, target = node.exactly(2, "alias, [header, field]")
         instance, name = (part.text() for part in target.exactly(2, "header, field"))

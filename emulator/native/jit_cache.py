@@ -14,7 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from emulator.native.folders import LOOPS, cache_root
@@ -32,9 +32,13 @@ def machine_key() -> str:
     """What compiled code depends on besides its source: compiler versions, CPU and its features."""
     import llvmlite.binding  # the library itself, and nothing of numba
 
+    # read, not asked of importlib.metadata, whose import alone takes a tenth of the start of a switch
+    numba = find_spec("numba")
+    assert numba is not None and numba.origin is not None
+    numba_version = hashlib.sha256(Path(numba.origin).with_name("_version.py").read_bytes()).hexdigest()[:16]
     cpu = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()
-    return f"{version('numba')} {version('llvmlite')} {cpu} {features}"
+    return f"{numba_version} {llvmlite.__version__} {cpu} {features}"
 
 
 @functools.cache

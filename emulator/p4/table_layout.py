@@ -323,7 +323,7 @@ def _branch_fields(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> tupl
 
 
 def least_bytes(kinds: tuple[str, ...], widths_bits: tuple[int, ...]) -> int:
-    """Least size of an entry: header, keys, and in lpm tables the link to a branch, which lies where parameters do."""
+    """Least size of an entry: header, keys, in lpm tables the link to a branch (in the parameters' place)."""
     if search_of(kinds) is Search.LPM:
         return _branch_fields(kinds, widths_bits)[1] + WORD_BYTES
     return ENTRY_HEADER_BYTES + key_bytes(kinds, widths_bits)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from emulator.p4runtime.server import P4RuntimeServer, ServerError
+from emulator.p4runtime.server import P4RuntimeServer, ServerError, check_address
 from emulator.rpc.tls import ServerTls
 
 if TYPE_CHECKING:
@@ -46,6 +46,12 @@ class Listening:
             self._timer = threading.Timer(early.after_s, self._listen, (early,))
             self._timer.daemon = True
             self._timer.start()
+
+    def check(self) -> None:
+        """Raises ServerError at once, before anything is compiled, where the address cannot be listened on."""
+        with self._lock:
+            if self._server is None:
+                check_address(self._address)
 
     def __enter__(self) -> Listening:
         return self

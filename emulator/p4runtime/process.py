@@ -80,7 +80,7 @@ class SwitchOptions:
     """Number of the CPU port (packet-in, packet-out); None: no CPU port."""
     engine: str = "llvm"
     priority_queues: int = 1
-    """Of each port. With 1 packets go through no queue until a rate or a depth is set."""
+    """Egress queues of each port. With 1 packets go through no queue until a rate or a depth is set."""
     make_switch: Callable[[], Switch] = Switch
     """With engine `WITH_SOURCE`: a switch that traces its program."""
     tls: ServerTls | None = None
@@ -318,6 +318,7 @@ def run_switch(
         die_with_parent()
     try:
         with gc_paused(), listening or Listening(options.grpc_server_addr, tls=options.tls) as listening:
+            listening.check()
             with shutdown.raising():
                 compiled = compile_for(options)
                 adopt_switch_loops()

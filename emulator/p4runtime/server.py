@@ -105,11 +105,17 @@ class P4RuntimeServer:
         return bool(self._server.stop(grace_s).wait(timeout_s))
 
 
-def _bind(server: Any, address: str, tls: ServerTls | None) -> str:
+def check_address(address: str) -> None:
+    """Raises ServerError where nobody can listen on ``HOST:PORT``; the text names the cause."""
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdigit() or int(port) > 65535:
         raise ServerError(f"{address!r} is not an address to listen on: write HOST:PORT, for example 127.0.0.1:9559")
     _try(address, host.strip("[]"), int(port))
+
+
+def _bind(server: Any, address: str, tls: ServerTls | None) -> str:
+    check_address(address)
+    host = address.rpartition(":")[0]
     try:
         if tls is None:
             bound_port = server.add_insecure_port(address)
@@ -157,7 +163,7 @@ def _service(servicer: _Servicer) -> Any:
 
 
 class _ExtraServices(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """The services beside P4Runtime, all of unary calls. Those that come before the switch is ready wait for it."""
+    """The services in addition to P4Runtime, with unary calls only. Calls wait until the switch is ready."""
 
     def __init__(self, servicer: _Servicer) -> None:
         self.handlers: tuple[Any, ...] = ()

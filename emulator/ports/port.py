@@ -240,7 +240,7 @@ class PortStatistics:
     peer_changes: int = 0
     """How often another process has taken the other end."""
     notes: dict[str, int] = field(default_factory=dict)
-    """What was done to frames on their way that is no drop, zeros left out."""
+    """What impairments did to frames besides dropping them; zeros left out."""
     links: dict[str, dict[str, int]] = field(default_factory=dict)
     """What the impairments did, by direction (in, out)."""
 

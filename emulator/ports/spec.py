@@ -40,8 +40,8 @@ DEFAULT_QUEUE_FRAMES = 1000
 DEFAULT_REORDER_BY_NS = 100_000
 
 INHERITED = "NETSUM_SOCKETS"
-"""Descriptors, with commas, of UDP sockets that whoever started this process has bound and passed on: a udp port at the
-address of one of them takes that one, as it could not bind another there."""
+"""Environment variable: comma-separated descriptors of UDP sockets that the parent process has bound. A udp port with
+the address of one of them uses it, as it could not bind that address again."""
 
 
 class PortKind(Enum):
@@ -92,9 +92,9 @@ class PortSpec:
     number: int | None = None
     """The switch's port number; None where a host names its end."""
     name: str = ""
-    """Of a shm or memory port; an interface's."""
+    """Name of a shm or memory port, or of an interface."""
     local: tuple[str, int] | None = None
-    """Of a udp or tcp port."""
+    """Local address of a udp or tcp port."""
     remote: tuple[str, int] | None = None
     inbound: Impairments | None = None
     """On frames into the switch; None: none."""
@@ -104,7 +104,7 @@ class PortSpec:
     writes: str = ""
     """The capture file that its frames go to; empty: they are dropped and counted."""
     start_ns: int = 0
-    """Of a pcap port: how long after the switch its first frame comes, for the control plane's sake."""
+    """Time from the start of the switch to the first frame of a pcap port, for the control plane to finish in."""
 
     def __str__(self) -> str:
         number = "" if self.number is None else f"{self.number}="

@@ -83,7 +83,7 @@ class Memory:
                 self._arrays[array.word] = self._allocate(array.word, array.size_bytes)
 
     def set_queues(self, settings: QueueSettings) -> None:
-        """Of a program with egress queues."""
+        """Write the settings of the egress queues into the memory of a program that has them."""
         area = self._arrays[Word.EGRESS_QUEUES]
         if not area[PRIORITIES : PRIORITIES + 8].any():
             area[QUEUES:HEAP].view(QUEUE)[:] = empty_queues()

@@ -158,10 +158,12 @@ def compiler_digest() -> str:
     """SHA-256 over this compiler's own sources and the machine."""
     digest = hashlib.sha256(machine_key().encode())
     root = Path(__file__).resolve().parents[1]
-    for folder in ("native", "p4", "v1model", "bmv2json", "ports"):
-        for path in sorted((root / folder).rglob("*")):
-            if path.suffix in (".py", ".p4") and "__pycache__" not in path.parts:
-                digest.update(path.read_bytes())
+    for part in ("native", "p4", "v1model", "bmv2json", "ports"):
+        for folder, _, names in sorted(os.walk(root / part)):
+            for name in sorted(names):
+                if name.endswith((".py", ".p4")):
+                    with open(os.path.join(folder, name), "rb", buffering=0) as file:
+                        digest.update(file.read())
     return digest.hexdigest()
 
 

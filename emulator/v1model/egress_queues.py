@@ -1,13 +1,13 @@
-"""Egress queues between ingress and egress: their rules, and what the interpreter and the control plane keep of them.
+"""Egress queues (traffic manager): their rules, the interpreter's implementation, the control plane's settings.
 
 bmv2's queueing (include/bm/bm_sim/queueing.h, QueueingLogicPriRL; targets/simple_switch/simple_switch.cpp): each port
 has one queue for each priority, the larger priority goes first; each queue has a depth in packets and a rate in packets
-a second. When a packet enters, the time is decided at which it may leave: now, or the time of the packet before it and
-the rate's interval. A packet that finds its queue full is dropped.
+a second. The departure time of a packet is fixed when it is enqueued: now, or one interval of the rate after the packet
+before it, whichever is later. A packet is dropped when its queue is full (tail drop).
 
 Time is virtual: a packet leaves at exactly that time, whenever the switch is called, so that depths and times do not
 depend on how packets come in batches. The packets of one time leave by priority, then in the order in which they came.
-``emulator.v1model.llvm.egress_queues`` is the twin.
+``emulator.v1model.llvm.egress_queues`` is the compiled counterpart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from emulator.v1model.queue_layout import HELD_FRAME_BYTES, HELD_PACKETS, MAX_PR
 T = TypeVar("T")
 
 DEFAULT_DEPTH = 64
-"""simple_switch's."""
+"""Packets, as in simple_switch."""
 NANOSECONDS_PER_SECOND = 1_000_000_000
 NEVER_NS = -(1 << 62)
 
@@ -37,20 +37,20 @@ class QueueSettings:
     """What the control plane has set; outlives programs, as in bmv2."""
 
     priorities: int = 1
-    """Of each port."""
+    """Egress queues of each port."""
     depth: NDArray[np.int64] = field(
         default_factory=lambda: np.full((MAX_PORTS, MAX_PRIORITIES), DEFAULT_DEPTH, np.int64)
     )
     interval_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros((MAX_PORTS, MAX_PRIORITIES), np.int64))
 
     def write(self, queues: NDArray[Any]) -> None:
-        """Into QUEUE records; packets that wait leave at the times that were decided."""
+        """Write to QUEUE records; departure times of packets already enqueued do not change."""
         queues["depth"] = self.depth.ravel()
         queues["interval_ns"] = self.interval_ns.ravel()
 
 
 def empty_queues() -> NDArray[Any]:
-    """QUEUE[ports * priorities] without a packet so far."""
+    """QUEUE[ports * priorities], all empty."""
     queues = np.zeros(MAX_PORTS * MAX_PRIORITIES, QUEUE)
     queues["last_ns"] = NEVER_NS
     return queues
@@ -70,7 +70,7 @@ def qid_of(program: ir.Program) -> ir.Variable | None:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Waiting(Generic[T]):
-    """A packet in a queue, in the order in which packets leave."""
+    """A packet in a queue, ordered by departure."""
 
     leaves_ns: int
     rank: int
@@ -95,7 +95,7 @@ class EgressQueues(Generic[T]):
     _number: int = 0
 
     def enter(self, packet: T, port: int, priority: int, frame_bytes: int, now_ns: int) -> Drop | None:
-        """Why the packet was dropped, if it was."""
+        """Enqueue a packet; the reason if it was dropped, else None."""
         if port >= MAX_PORTS:
             return Drop.NO_SUCH_PORT
         if priority >= self.settings.priorities:
@@ -118,7 +118,7 @@ class EgressQueues(Generic[T]):
         return None
 
     def leave(self, until_ns: int) -> tuple[Waiting[T], int] | None:
-        """The first packet to leave until then, and the depth of its queue behind it."""
+        """Dequeue the first packet that departs until then; with the depth of its queue afterwards."""
         if not self.waiting or self.waiting[0].leaves_ns > until_ns:
             return None
         first = heappop(self.waiting)

@@ -53,7 +53,7 @@ class Leaving:
     """The copies are new packets, without the requests that the packet's ingress made."""
     cut_bytes: int = UNCUT
     ingress_port: int = 0
-    """Of the frame; known in egress queues, which outlive the frame's life."""
+    """Ingress port of the frame; kept for egress queues, in which the packet outlives its frame."""
 
 
 @dataclass(frozen=True, slots=True)

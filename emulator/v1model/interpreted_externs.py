@@ -51,13 +51,9 @@ def register_write(m: Machine, call: ir.CallExtern) -> None:
     cells = _state(m).registers[instance.name]
     index = _value(m, call.arguments[0])
     if index < len(cells):
-        cells[index] = wrap(_value(m, call.arguments[1]), _unsigned(instance.type_arguments[0]))
+        cells[index] = unsigned(_value(m, call.arguments[1]), instance.type_arguments[0])
     else:
         _state(m).faults[Fault.REGISTER_INDEX] += 1
-
-
-def _unsigned(kind: ir.Type) -> ir.Type:
-    return ir.Bits(kind.width_bits) if isinstance(kind, ir.Bits) else kind
 
 
 def counter_count(m: Machine, call: ir.CallExtern) -> None:

@@ -1,8 +1,8 @@
-"""The memory of a switch's egress queues, for machine code: queues, the order in which packets leave, packets.
+"""Memory layout of a switch's egress queues, for machine code: queues, heap of departures, packets.
 
 The area begins with the words below; then the queues; then a binary heap of entries {time, rank and number, cell}, the
-first to leave on top; then the cells. Cells that are free again are a list, the others have never been used: their
-pages cost nothing.
+first to leave on top; then the cells. Freed cells are in a free list; the others have never been used, so
+their pages take no memory.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from emulator.ports.batch import MAX_PORTS
 MAX_PRIORITIES = 8
 """standard_metadata.priority has 3 bits."""
 HELD_PACKETS = 32_768
-"""That all queues of a switch hold together."""
+"""Most packets in all queues of a switch together."""
 HELD_FRAME_BYTES = 16_384
-"""Longest frame that can wait; what is recirculated is no longer."""
+"""Longest frame that can be enqueued; recirculated frames are not longer."""
 QUEUE = np.dtype([(name, "<i8") for name in ("depth", "interval_ns", "last_ns", "size")])
-"""One queue: packets at most, time between two, when the last one that entered leaves, packets in it. Queue of a port
-and a priority: number ``port * MAX_PRIORITIES + priority``."""
+"""One queue: maximum depth in packets, interval between departures, departure of the packet enqueued last, packets in
+the queue. The queue of a port and a priority has number ``port * MAX_PRIORITIES + priority``."""
 
 HELD = 0
 """Number of packets in all queues."""
@@ -30,7 +30,7 @@ FREE = 8
 USED = 16
 """Cells that have ever been used."""
 ENTERED = 24
-"""Packets so far; the next one's number."""
+"""Packets enqueued so far; the number of the next one."""
 DEPARTED = 32
 """Cell of the packet that left last, or null."""
 PRIORITIES = 40
@@ -42,17 +42,17 @@ CELLS = round_up(HEAP + ENTRY_BYTES * (HELD_PACKETS + 1), CACHE_LINE_BYTES)
 
 # A cell: these words, the frame, the packet's state.
 CELL_NEXT = 0
-"""In the list of free cells."""
+"""Next cell of the free list."""
 CELL_LEAVES = 0
-"""Of a packet in a queue: the time at which it leaves, ns."""
+"""Time at which a packet leaves its queue, ns."""
 CELL_REPLICA = 8
 """{u32 port, u32 rid}"""
 CELL_ENTERED = 16
-"""Time, us."""
+"""Time of enqueuing, us."""
 CELL_DEPTH = 24
-"""Of the queue before the packet entered."""
+"""Depth of the queue before the packet entered, packets."""
 CELL_QUEUE = 32
-"""Address."""
+"""Address of its QUEUE record."""
 CELL_PRIORITY = 40
 CELL_INGRESS_PORT = 48
 CELL_FRAME = 64
@@ -62,7 +62,7 @@ QUEUE_DEPTH, QUEUE_INTERVAL, QUEUE_LAST, QUEUE_SIZE = (
     offset_of(QUEUE, n) for n in ("depth", "interval_ns", "last_ns", "size")
 )
 RANK_SHIFT = 56
-"""Of a heap entry's second word: above it the rank, below the packet's number."""
+"""Bit of a heap entry's second word: the rank from there on, the packet's number below."""
 
 
 def area_bytes(state_bytes: int) -> int:

@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostagent.cli.options import (
+    CACERT,
+    CERT,
     DEFINE,
     DEVICE_ID,
     DIE_WITH_PARENT,
     INCLUDE,
     LONGEST_FRAME,
+    PRIVATE_KEY,
     QUIET,
     WAY,
     check_ports,
+    client_tls,
     parse_defines,
 )
-from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse, repeated
+from hostagent.cli.parsing import UsageError, address, argument, command, flag, integer, option, refuse, repeated
 
 if TYPE_CHECKING:
     from hostagent.controller.drivers.p4.driver import Program
@@ -43,7 +47,13 @@ BRIDGE_PAIR = 256
     ),
     DEFINE,
     INCLUDE,
-    option("--p4runtime", "--grpc-server-addr", metavar="HOST:PORT", help="Listening address of the P4Runtime server."),
+    option(
+        "--p4runtime",
+        "--grpc-server-addr",
+        metavar="HOST:PORT",
+        type=address,
+        help="Listening address of the P4Runtime server.",
+    ),
     DEVICE_ID,
     flag("--grpc-server-ssl", help="TLS for the P4Runtime server; requires --grpc-server-cert and --grpc-server-key."),
     option("--grpc-server-cert", metavar="FILE", help="Certificate of the server (PEM)."),
@@ -127,14 +137,18 @@ def switch(
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
-    with listening:
-        return run_switch(options, listening=listening)
+    return run_switch(options, listening=listening)
 
 
 @command(
     repeated("--port", metavar="N=SPEC", help="Port of a rank (udp, tcp or shm), as of netsum switch. Repeatable."),
     repeated("--interface", metavar="N=NAME", help="Network interface that port N is joined with. Repeatable."),
-    option("--p4runtime", metavar="HOST:PORT", help="Listening address for statistics; port 0: any free port."),
+    option(
+        "--p4runtime",
+        metavar="HOST:PORT",
+        type=address,
+        help="Listening address for statistics; port 0: any free port.",
+    ),
     LONGEST_FRAME,
     QUIET,
     DIE_WITH_PARENT,
@@ -189,10 +203,10 @@ def bridge(
     INCLUDE,
     option("--p4info", metavar="FILE", type=Path, help="P4Info file of p4c for bmv2; requires --device-config."),
     option("--device-config", metavar="FILE", type=Path, help="JSON file of bmv2 to load; requires --p4info."),
-    option("--cacert", metavar="FILE", help="Root certificates of a switch with TLS (PEM)."),
-    option("--cert", metavar="FILE", help="Certificate of the controller, for mutual TLS (PEM)."),
-    option("--private-key", metavar="FILE", help="Private key of the controller, for mutual TLS (PEM)."),
-    option("--listen", metavar="HOST:PORT", help="Listening address for ranks; port 0: any free port."),
+    CACERT,
+    CERT,
+    PRIVATE_KEY,
+    option("--listen", metavar="HOST:PORT", type=address, help="Listening address for ranks; port 0: any free port."),
     DEVICE_ID,
     option(
         "--max-window",
@@ -232,15 +246,11 @@ def controller(
       netsum controller --port 1=shm:a --port 2=shm:b \\
         --program allreduce.p4 -D LANES=256
     """
-    from emulator.rpc.tls import ClientTls
     from hostagent.controller.process import ControllerOptions, run_controller
 
     where = aggregator.partition("://")[2]
     if "," not in where and where != "-":
         refuse(given, "applies to the servers of several racks only: --aggregator netsum://A,B", "way")
-    tls = None
-    if cacert is not None or cert is not None or private_key is not None:
-        tls = ClientTls(cacert, cert, private_key)
     loaded = load_program(program, define, include, p4info, device_config)
     if loaded is None:
         return 1
@@ -248,7 +258,7 @@ def controller(
         aggregator=aggregator,
         ports=check_ports(port or ()),
         program=loaded,
-        tls=tls,
+        tls=client_tls(cacert, cert, private_key),
         listen=listen,
         max_window=max_window,
         full_length_no_data=full_length_no_data,
@@ -261,14 +271,20 @@ def controller(
 
 
 @command(
-    option("--p4runtime", "--grpc-addr", metavar="HOST:PORT", help="Address of the switch's P4Runtime server."),
+    option(
+        "--p4runtime",
+        "--grpc-addr",
+        metavar="HOST:PORT",
+        type=address,
+        help="Address of the switch's P4Runtime server.",
+    ),
     DEVICE_ID,
     option(
         "--election-id", metavar="HIGH,LOW", help="Election id; a higher one than the controller's becomes primary."
     ),
-    option("--cacert", metavar="FILE", help="Root certificates of a switch with TLS (PEM)."),
-    option("--cert", metavar="FILE", help="Certificate of the shell, for mutual TLS (PEM)."),
-    option("--private-key", metavar="FILE", help="Private key of the shell, for mutual TLS (PEM)."),
+    CACERT,
+    CERT,
+    PRIVATE_KEY,
 )
 def shell(
     *,

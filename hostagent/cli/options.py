@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hostagent.cli.parsing import UsageError, flag, integer, number, option, repeated, switchable
+from hostagent.cli.parsing import UsageError, address, flag, integer, number, option, repeated, switchable
+
+if TYPE_CHECKING:
+    from emulator.rpc.tls import ClientTls
 
 DEFINE = repeated("-D", "--define", metavar="NAME[=VALUE]", help="Preprocessor definition. Repeatable.")
 UNDEFINE = repeated("-U", "--undefine", metavar="NAME", help="Preprocessor definition to remove. Repeatable.")
@@ -26,7 +30,18 @@ CHECKPOINT_SECONDS = option(
 LONGEST_FRAME = option(
     "--longest-frame", metavar="BYTES", type=integer(64, 65536), help="Maximum frame size of shm ports, bytes."
 )
+LISTEN = option(
+    "--listen",
+    metavar="HOST:PORT",
+    type=address,
+    help="Listening address for the controller; port 0: any free port.",
+)
 RESTORE = switchable("--restore", help="Restart from the checkpoints in the --checkpoint folder.")
+CACERT = option("--cacert", metavar="FILE", help="Root certificates of a switch with TLS (PEM).")
+CERT = option("--cert", metavar="FILE", help="Certificate of the client, for mutual TLS (PEM).")
+PRIVATE_KEY = option("--private-key", metavar="FILE", help="Private key of the client, for mutual TLS (PEM).")
+LANES = option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048.")
+SLOTS = option("--slots", metavar="N", type=integer(1, 1 << 16), help="Slots, of two sets each, of all jobs together.")
 WAY = option("--way", metavar="WAY", help="Exchange of partial sums between racks: ring, sharded or tree.")
 
 
@@ -34,6 +49,26 @@ def parse_defines(definitions: list[str] | None) -> dict[str, str]:
     """``["LANES=256"]`` to ``{"LANES": "256"}``; a bare name is defined as 1, as cpp does."""
     pairs = (text.partition("=") for text in definitions or [])
     return {name: value if separator else "1" for name, separator, value in pairs}
+
+
+def check_lanes(lanes: int) -> int:
+    """The value of ``--lanes``. Raises UsageError."""
+    from hostagent.protocol.services.aggregator import LANES as CHOICES
+
+    if lanes not in CHOICES:
+        raise UsageError(f"{lanes}: choose one of {', '.join(map(str, CHOICES))}", "--lanes")
+    return lanes
+
+
+def client_tls(cacert: str | None, cert: str | None, private_key: str | None) -> ClientTls | None:
+    """The values of ``--cacert``, ``--cert`` and ``--private-key``; None where none is given. Raises UsageError."""
+    if cacert is None and cert is None and private_key is None:
+        return None
+    if (cert is None) != (private_key is None):
+        raise UsageError("a certificate needs its private key, and the key its certificate", "--cert, --private-key")
+    from emulator.rpc.tls import ClientTls
+
+    return ClientTls(cacert, cert, private_key)
 
 
 def check_ports(texts: Sequence[str]) -> tuple[str, ...]:

@@ -128,6 +128,14 @@ def number(least: float | None = None, most: float | None = None) -> Callable[[s
     return _Within(float, "a number", least, most)
 
 
+def address(text: str) -> str:
+    """The type of an option that is HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 0xFFFF:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT, for example 127.0.0.1:9559")
+    return text
+
+
 class _Within:
     def __init__(self, kind: Callable[[str], Any], noun: str, least: float | None, most: float | None) -> None:
         self.kind, self.noun, self.least, self.most = kind, noun, least, most

@@ -1,4 +1,4 @@
-"""``netsum run``, ``status`` and ``doctor``: what somebody with a training script needs."""
+"""``netsum run``, ``status`` and ``doctor``: the commands for users with a training script."""
 
 from __future__ import annotations
 
@@ -8,19 +8,34 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostagent.cli.options import AS_JSON, CHECKPOINT_EVERY, CHECKPOINT_SECONDS, RESTORE, WAY, check_checkpoint
-from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse, repeated
+from hostagent.cli.options import (
+    AS_JSON,
+    CACERT,
+    CERT,
+    CHECKPOINT_EVERY,
+    CHECKPOINT_SECONDS,
+    PRIVATE_KEY,
+    RESTORE,
+    WAY,
+    check_checkpoint,
+    check_lanes,
+    client_tls,
+)
+from hostagent.cli.parsing import UsageError, address, argument, command, flag, integer, option, refuse, repeated
 
 if TYPE_CHECKING:
-    from hostagent.launch.aggregators import Aggregator
+    from hostagent.launch.aggregators import Aggregator, Choice
 
 BMV2_WINDOW = 32
 """bmv2 queues 64 packets a port; with more results in flight than that it drops, and frames are retransmitted."""
 OF_THE_AGGREGATOR = (
     *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "report", "verbose"),
     *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore", "interface", "p4info", "device_config"),
+    *("cacert", "cert", "private_key"),
 )
 """Parameters of `run` that configure the aggregator and its controller."""
+OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "private_key")
+"""Those of them that apply to a running P4 switch only."""
 
 
 @command(
@@ -44,8 +59,16 @@ OF_THE_AGGREGATOR = (
     ),
     option("--p4info", metavar="FILE", type=Path, help="P4Info file that p4c writes for bmv2 (p4runtime://)."),
     option("--device-config", metavar="FILE", type=Path, help="JSON file that p4c writes for bmv2 (p4runtime://)."),
+    CACERT,
+    CERT,
+    PRIVATE_KEY,
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
-    option("--controller", metavar="HOST:PORT", help="Address of a running controller; only ranks are started then."),
+    option(
+        "--controller",
+        metavar="HOST:PORT",
+        type=address,
+        help="Address of a running controller; only ranks are started then.",
+    ),
     flag("-m", "--module", help="SCRIPT as the name of a module, as in python -m."),
     option(
         "--replace-backend",
@@ -96,6 +119,9 @@ def run(
     interface: list[str] | None = None,
     p4info: Path | None = None,
     device_config: Path | None = None,
+    cacert: str | None = None,
+    cert: str | None = None,
+    private_key: str | None = None,
     lanes: int | None = None,
     controller: str | None = None,
     module: bool = False,
@@ -135,7 +161,9 @@ def run(
         why = f"configures the aggregator, which is not started with --controller; see `netsum status {controller}`"
         refuse(given, why, *OF_THE_AGGREGATOR)
     else:
-        _check_aggregator(aggregator, lanes)
+        choice = _check_aggregator(aggregator, lanes)
+        if not choice.outside:
+            refuse(given, "applies to a running switch only: --aggregator p4runtime://HOST:PORT", *OF_THE_SWITCH)
     rack_of_rank = place_ranks(ranks, racks, rack_of)
     if not rack_of_rank:
         refuse(given, "applies to several rack servers only: add --racks N", "way")
@@ -162,23 +190,25 @@ def run(
         rack_of=rack_of_rank,
         interfaces=tuple(interface or ()),
         loads=loads,
+        tls=client_tls(cacert, cert, private_key),
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
         at_end=lambda where, code: _print_summary(where, report, ranks, code),
     )
     return run_training(options)
 
 
-def _check_aggregator(text: str, lanes: int | None) -> None:
-    """Raises UsageError for an aggregator that there is not, and for frames that ours do not have."""
-    from hostagent.launch.aggregators import DEFAULT_PROGRAM, LANES, choose
+def _check_aggregator(text: str, lanes: int | None) -> Choice:
+    """Raises UsageError for an unknown aggregator, and for a number of lanes that none of ours has."""
+    from hostagent.launch.aggregators import DEFAULT_PROGRAM, choose
     from hostagent.launch.processes import LaunchError
 
     try:
         choice = choose(text)
     except LaunchError as error:
         raise UsageError(str(error)) from None
-    if lanes is not None and lanes not in LANES and choice.program in ("", DEFAULT_PROGRAM):
-        raise UsageError(f"{lanes}: choose one of {', '.join(map(str, LANES))}", "--lanes")
+    if lanes is not None and choice.program in ("", DEFAULT_PROGRAM):
+        check_lanes(lanes)
+    return choice
 
 
 def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int) -> None:
@@ -214,7 +244,11 @@ def _server_options(
 
 @command(
     argument(
-        "controller", metavar="HOST:PORT", nargs="?", help="Address of the controller. Default: NETSUM_CONTROLLER."
+        "controller",
+        metavar="HOST:PORT",
+        nargs="?",
+        type=address,
+        help="Address of the controller. Default: NETSUM_CONTROLLER.",
     ),
     AS_JSON,
 )

@@ -47,7 +47,7 @@ def statistics(aggregator: Aggregator) -> dict[str, Any] | None:
     where it doesn't answer: an aggregator need not be one of ours."""
     try:
         if aggregator.choice.is_p4:
-            return read_statistics(aggregator.control)
+            return read_statistics(aggregator.control, tls=aggregator.tls)
         return dict(read_our_statistics(aggregator.control, TIMEOUT_S))
     except (StatisticsError, AggregatorUnavailable):
         return None

@@ -155,7 +155,7 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
 
 
 def tell_problem(text: str) -> None:
-    """To the log, and to whoever started the process: a JSON line, as the one that says that it is ready."""
+    """Report to the log and to the parent process: a JSON line on standard output, like the ready line."""
     log.error("%s", text)
     print(json.dumps({"problem": text}), flush=True)
 

@@ -57,9 +57,9 @@ class ControllerServer:
         core: Controller,
         driver: Driver,
         state_path: Path | None,
-        tell: Callable[[str], None] = lambda text: None,
+        report: Callable[[str], None] = lambda text: None,
     ):
-        """``tell``: called with what people are to know."""
+        """``report``: called with messages for the operator."""
         self._core = core
         self._driver = driver
         self._state_path = state_path
@@ -67,7 +67,7 @@ class ControllerServer:
         self._streams: dict[int, asyncio.Queue[pb.ServerMessage | None]] = {}
         self._connections = itertools.count(1)
         self._timer: asyncio.TimerHandle | None = None
-        self._tell = tell
+        self._report = report
         self._away: asyncio.TimerHandle | None = None
         """From the loss of the aggregator to its return."""
         self._server: Any = None
@@ -210,11 +210,11 @@ class ControllerServer:
         if self._away is None and self.first_report.done():
             limit_s = self._core.world.settings.limits.aggregator_ns // SECOND_NS
             text = f"the aggregator has not answered for {AWAY_TOLD_S:g} s; jobs wait {limit_s} s for it: {why}"
-            self._away = self._loop.call_later(AWAY_TOLD_S, self._tell, text)
+            self._away = self._loop.call_later(AWAY_TOLD_S, self._report, text)
 
     def _is_back(self) -> None:
         if self._away is not None and self._away.when() <= self._loop.time():
-            self._tell("the aggregator answers again")
+            self._report("the aggregator answers again")
         elif self._away is not None:
             self._away.cancel()
         self._away = None

@@ -11,18 +11,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostagent.launch.processes import LaunchError, Service, netsum_command
 from hostagent.protocol.wire import full_frame_bytes
 
-LANES = (64, 256, 512, 1024, 2048)
-"""What p4src/allreduce.p4 can be built for; an aggregator of ours takes the same."""
+if TYPE_CHECKING:
+    from emulator.rpc.tls import ClientTls
+
 DEFAULT_LANES = 1024
 DEFAULT_PROGRAM = "allreduce.p4"
 OUR_AGGREGATORS = ("pspin", "server")
 RACK_FOLDER = "rack-"
-"""And a rack's number: where its server keeps checkpoints."""
+"""Prefix of the folder in which a rack's server keeps checkpoints; the rack's number follows."""
 CHOICES = "p4, p4:PROGRAM.p4, p4runtime://HOST:PORT, pspin, server or core:MODULE:CLASS"
 OUTSIDE = "p4runtime"
 
@@ -36,7 +37,7 @@ class Choice:
     already (``p4runtime://HOST:PORT``)."""
     text: str
     program: str = ""
-    """Of a P4 switch."""
+    """P4 program of a P4 switch; empty for other aggregators."""
 
     @property
     def is_p4(self) -> bool:
@@ -76,13 +77,15 @@ class Aggregator:
     """HOST:PORT of the controller, for NETSUM_CONTROLLER."""
     choice: Choice
     control: str
-    """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service."""
-    """The first one's, of several racks."""
+    """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service. With
+    several racks, that of the first."""
     services: list[Service] = field(default_factory=list)
     controls: tuple[str, ...] = ()
-    """Of all racks."""
+    """``control`` of every rack."""
+    tls: ClientTls | None = None
+    """For ``control`` of a P4 switch that runs already; None: without TLS."""
     rack_of: tuple[int, ...] = ()
-    """By rank, where there are several."""
+    """Rack of each rank; empty where there is one rack."""
 
 
 @contextmanager
@@ -117,12 +120,14 @@ def make_services(
     rack_of: Sequence[int] = (),
     interfaces: Sequence[str] = (),
     loads: Sequence[str] = (),
+    tls: ClientTls | None = None,
 ) -> list[Service]:
     """The aggregator (or one for each rack) and the controller, not yet started.
 
     ``server_options``: `netsum server`'s, for a rack server. ``rack_of``: of each port's rank; none: there is one.
     For a switch that runs already: ``interfaces`` lead to its ports 1, 2, .. and a bridge joins them with the ranks'
     shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
+    ``tls``: the files that the controller needs to connect to it.
     """
     racks = 1 + max(rack_of, default=0)
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
@@ -165,7 +170,16 @@ def make_services(
         else:
             target = [f"netsum://{control}"]
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
-        words = ["--listen", listen, "--aggregator", *target, *port_words, *state, *controller_options]
+        words = [
+            "--listen",
+            listen,
+            "--aggregator",
+            *target,
+            *port_words,
+            *state,
+            *controller_options,
+            *_tls_words(tls),
+        ]
         return netsum_command("controller", *words)
 
     return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
@@ -214,6 +228,14 @@ def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:
     return (*options[:at], str(Path(options[at]) / f"{RACK_FOLDER}{rack}"), *options[at + 1 :])
 
 
+def _tls_words(tls: ClientTls | None) -> Sequence[str]:
+    """The options of `netsum controller`."""
+    if tls is None:
+        return ()
+    files = {"--cacert": tls.ca, "--cert": tls.certificate, "--private-key": tls.key}
+    return [word for name, file in files.items() if file is not None for word in (name, file)]
+
+
 def _control_key(choice: Choice) -> str:
     """Under which key the aggregator's ready line says where it is controlled."""
     return "p4runtime" if choice.is_p4 else "service"
@@ -222,7 +244,7 @@ def _control_key(choice: Choice) -> str:
 def start_aggregator(
     services: list[Service], choice: Choice, meanwhile: Callable[[], None] = lambda: None
 ) -> Aggregator:
-    """Start them side by side, and do something else meanwhile; returns when the controller is ready.
+    """Start them concurrently and call ``meanwhile``; returns when the controller is ready.
 
     The controller waits for the aggregator's address, so one that cannot start is the one that is named.
     """

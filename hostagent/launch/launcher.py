@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
 from hostagent.launch.aggregators import (
     DEFAULT_LANES,
     DEFAULT_PROGRAM,
-    LANES,
     Aggregator,
     choose,
     make_services,
@@ -35,7 +34,11 @@ from hostagent.launch.processes import KilledEarlyError, LaunchError, Service
 from hostagent.launch.rank_launcher import RankOrder
 from hostagent.launch.run_folder import run_folder
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
+from hostagent.protocol.services.aggregator import LANES
 from hostagent.protocol.window import MOST_RANKS
+
+if TYPE_CHECKING:
+    from emulator.rpc.tls import ClientTls
 from hostagent.transport.session.reach import Unreachable, check_reachable
 
 RANKS_STOP_TIMEOUT_S = 35.0
@@ -72,6 +75,8 @@ class RunOptions:
     """With ``p4runtime://``: by rank, the interface that leads to its port of the switch."""
     loads: tuple[str, ...] = ()
     """With ``p4runtime://``: the controller's options about the program, as ``--p4info F --device-config F``."""
+    tls: ClientTls | None = None
+    """With ``p4runtime://``: for the connections to the switch; None: without TLS."""
     verbose: bool = False
     replaced_backend: str = ""
     """Backend that scripts ask for and get netsum instead, as ``gloo``; empty: none."""
@@ -130,12 +135,24 @@ def _check(options: RunOptions) -> None:
             f"{options.aggregator} needs --interface NAME {options.ranks} times, for the switch's ports 1 to "
             f"{options.ranks} in this order; {len(options.interfaces)} are given"
         )
-    if (options.interfaces or options.loads) and not choice.outside:
+    if options.tls is not None:
+        _check_tls(options.tls)
+    if (options.interfaces or options.loads or options.tls) and not choice.outside:
         raise LaunchError(
-            "--interface, --p4info and --device-config are for a switch that runs already: --aggregator p4runtime://HOST:PORT"
+            "--interface, --p4info, --device-config, --cacert, --cert and --private-key are for a switch that runs "
+            "already: --aggregator p4runtime://HOST:PORT"
         )
     if options.controller is not None:
         _check_answers(options.controller)
+
+
+def _check_tls(tls: ClientTls) -> None:
+    from emulator.rpc.tls import TlsError
+
+    try:
+        tls.credentials()
+    except TlsError as error:
+        raise LaunchError(f"TLS: {error}") from None
 
 
 def _check_racks(options: RunOptions, kind: str) -> None:
@@ -198,11 +215,12 @@ class _Run:
             options.rack_of,
             options.interfaces,
             options.loads,
+            options.tls,
         )
         for service in self._services:
             service.verbose = options.verbose
         self._aggregator = start_aggregator(self._services, choice, meanwhile=_clean_shared_memory)
-        self._aggregator.rack_of = options.rack_of
+        self._aggregator.rack_of, self._aggregator.tls = options.rack_of, options.tls
         return self._aggregator.address
 
     def _start_ranks_waiting(self) -> None:

@@ -36,7 +36,7 @@ ACCEPTED_OUTPUT = {"plain": [], "prefixed": ["--tee", "3"]}
 
 @dataclass(frozen=True, slots=True)
 class RankOrder:
-    """What to start; travels as JSON."""
+    """What to start; passed to the child process as JSON."""
 
     ranks: int
     program: tuple[str, ...]
@@ -84,7 +84,7 @@ def _prepare_environment(order: RankOrder, address: str) -> None:
 
 
 def _quieten() -> None:
-    """torch's launcher logs a failed rank in its own words, several times; ours are said once, at the end."""
+    """Silence torch's launcher, which logs a failed rank several times; ours is reported once, at the end."""
     for name in list(logging.root.manager.loggerDict):
         if name.startswith(("torch.distributed.elastic", "torch.distributed.run", "torch.distributed.launcher")):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -109,9 +109,9 @@ def _run(launcher: Any, order: RankOrder) -> int:
 
 
 def _watch_for_stopped_ranks() -> StoppedProcesses:
-    """Name them at once: the other ranks learn it 5 s later, and can't tell it from a machine that went away."""
+    """Report them at once: the other ranks notice 5 s later, and cannot distinguish it from a lost machine."""
 
-    def tell(pid: int, is_stopped: bool) -> None:
+    def report(pid: int, is_stopped: bool) -> None:
         what = f"is stopped: in {PATIENCE_S:g} s netsum ends the job, unless `kill -CONT {pid}` lets it go on"
         print(f"netsum run: rank {_rank_of(pid)} (process {pid}) {what if is_stopped else 'goes on'}", file=sys.stderr)
 
@@ -120,13 +120,13 @@ def _watch_for_stopped_ranks() -> StoppedProcesses:
             processes.look([pid for pid in _children() if _rank_of(pid)])
             time.sleep(LOOK_S)
 
-    processes = StoppedProcesses(tell)
+    processes = StoppedProcesses(report)
     threading.Thread(target=watch, name="stopped ranks", daemon=True).start()
     return processes
 
 
 def _rank_of(pid: int) -> str:
-    """What a child's environment says; empty: it is none of the ranks."""
+    """The rank in a child's environment; empty: it is not one of the ranks."""
     with suppress(OSError):
         words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         return next((word[5:].decode() for word in words if word.startswith(b"RANK=")), "")
@@ -134,9 +134,9 @@ def _rank_of(pid: int) -> str:
 
 
 def _report(error: Any, stopped: Collection[int] = ()) -> int:
-    """One message for the person: which rank failed first, and of what. ``stopped``: processes that were at the end."""
-    told_ns = min((when for failure in error.failures.values() if (when := _told_ns(failure))), default=0)
-    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1], told_ns, stopped))
+    """Print which rank failed first, and why; the exit code. ``stopped``: processes that were stopped at the end."""
+    reported_ns = min((when for failure in error.failures.values() if (when := _reported_ns(failure))), default=0)
+    rank, failure = min(error.failures.items(), key=lambda item: _precedence(item[1], reported_ns, stopped))
     others = len(error.failures) - 1
     print(f"netsum run: rank {rank} {_cause(failure, stopped)}", file=sys.stderr)
     if others:
@@ -144,24 +144,24 @@ def _report(error: Any, stopped: Collection[int] = ()) -> int:
     return _exit_code(failure)
 
 
-def _precedence(failure: Any, told_ns: int, stopped: Collection[int]) -> tuple[int, int]:
-    """Smallest for the failure that brought the others about. ``told_ns``: when the first rank reported one; 0: never.
+def _precedence(failure: Any, reported_ns: int, stopped: Collection[int]) -> tuple[int, int]:
+    """Sort key: smallest for the failure that caused the others. ``reported_ns``: of the first report; 0: none.
 
-    Errors of our backend are mostly another rank's doing. The rest is ended by torch's launcher, with SIGTERM, and with
-    SIGKILL 30 s later where that does not end it: so a stopped rank did not die of it.
+    Errors of our backend mostly have their cause in another rank. The other ranks are ended by
+    torch's launcher, with SIGTERM, and with SIGKILL 30 s later where that does not end them.
     """
-    happened_ns = _told_ns(failure)
+    happened_ns = _reported_ns(failure)
     if failure.pid in stopped:
         return -1, happened_ns
     if happened_ns:
         return int(_raised(failure).startswith(CONSEQUENCES)), happened_ns
     happened_ns = int(failure.timestamp) * SECOND_NS
-    is_late = told_ns > 0 and happened_ns - told_ns > LATE_S * SECOND_NS
+    is_late = reported_ns > 0 and happened_ns - reported_ns > LATE_S * SECOND_NS
     by_launcher = failure.exitcode == -signal.SIGTERM or (failure.exitcode == -signal.SIGKILL and is_late)
     return (2 if by_launcher else 0), happened_ns
 
 
-def _told_ns(failure: Any) -> int:
+def _reported_ns(failure: Any) -> int:
     """When a rank reported its exception; 0: it reported none."""
     message = failure.error_file_data.get("message")
     if not isinstance(message, dict):

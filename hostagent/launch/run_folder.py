@@ -1,7 +1,8 @@
-"""The folder of one run: sockets' names, logs, ranks' errors. Removed at its end; one that was killed, by the next run.
+"""The folder of one run: socket names, logs, ranks' errors. Removed at the end of the run, or, if it was killed, by the
+next one.
 
-A run holds a lock on its folder; the kernel frees it with the process, so a lock that can be had proves that the run is
-dead, which a pid would not (it could be another process's by now, or live in another container).
+A run holds a lock on its folder; the kernel frees it with the process, so a lock that can be acquired proves that the
+run has ended. A pid would not: it may have been reused, or belong to another container.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _is_dead(folder: Path, now_s: float) -> bool:
         if status.st_uid != os.getuid() or now_s - status.st_mtime < YOUNG_S:
             return False
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody holds it: a living run
+    except OSError:  # locked: the run is alive
         return False
     finally:
         os.close(descriptor)

@@ -12,7 +12,7 @@ PORT_COLUMNS = ("port", "spec", "process")
 
 
 def run_status(address: str, as_json: bool = False) -> int:
-    """Ask the controller at HOST:PORT and print what it says; exit code 1 where it does not answer."""
+    """Print the status of the controller at HOST:PORT; exit code 1 where it does not answer."""
     import grpc
 
     try:
@@ -43,7 +43,7 @@ def fetch_status(address: str) -> Any:
 
 
 def print_status(address: str, reply: Any) -> None:
-    """For people: the aggregator in a line, then tables of jobs and ports."""
+    """Print the aggregator in a line, then tables of jobs and ports."""
     from hostagent.launch.terminal import print_table, wide_console
 
     console = wide_console()

@@ -1,7 +1,6 @@
-"""Processes of a run that were stopped (SIGSTOP): named at once, and ended where they were told to end.
+"""Processes of a run that were stopped (SIGSTOP): reported at once, and continued where a SIGTERM is pending.
 
-A stopped process keeps its connections and its memory; it just does nothing. Whoever waits for it learns nothing but
-that time passes.
+A stopped process keeps its connections and its memory, so its peers notice nothing but a time-out.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from pathlib import Path
 LOOK_S = 0.5
 
 STOPPED_STATES = ("T", "t")
-"""In /proc/PID/stat: by a signal; by a debugger."""
+"""States in /proc/PID/stat of a process stopped by a signal, and by a debugger."""
 
 
 class StoppedProcesses:
-    """Those of a set of processes that are stopped."""
+    """Finds the stopped ones among a set of processes."""
 
     def __init__(self, on_change: Callable[[int, bool], None]) -> None:
         """``on_change``: called with a process' number and whether it is stopped, when that has changed."""
         self._on_change = on_change
         self._stopped: set[int] = set()
         self.ended: set[int] = set()
-        """Those that were still stopped when they were to end (SIGTERM)."""
+        """Processes that were stopped when they received SIGTERM."""
 
     def look(self, pids: list[int]) -> None:
-        """Look at these processes, tell what has changed, and let those go on that are to end."""
+        """Check these processes, report changes, and continue stopped ones that have a pending SIGTERM."""
         stopped = {pid for pid in pids if _is_stopped(pid)}
         for pid in sorted(stopped ^ self._stopped):
             if pid in stopped or (pid in pids and pid not in self.ended):
@@ -39,7 +38,7 @@ class StoppedProcesses:
             if _is_to_end(pid):
                 self.ended.add(pid)
                 with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)  # it dies of the other one then, or cleans up as it was going to
+                    os.kill(pid, signal.SIGCONT)  # it then handles the pending SIGTERM
 
 
 def _is_stopped(pid: int) -> bool:
@@ -49,7 +48,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _is_to_end(pid: int) -> bool:
-    """Whether a SIGTERM waits for it."""
+    """Whether a SIGTERM is pending for it."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith(("ShdPnd:", "SigPnd:")) and int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1:

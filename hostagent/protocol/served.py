@@ -56,15 +56,15 @@ class ServedFlag(IntFlag):
     CLIP = 8
     AMSGRAD = 16
     ANEW = 32
-    """Of a WRITE: the service is emptied first, if it has taken no step."""
+    """In a WRITE: the service is emptied first, if it has taken no step."""
     MORE = 64
-    """Of a WRITE: another one follows, and until the last has completed the service is incomplete."""
+    """In a WRITE: another one follows, and until the last has completed the service is incomplete."""
     AGREE = 128
-    """Of a job's first QUERY: the servers of several racks agree on the service's last completed step."""
+    """In a job's first QUERY: the servers of several racks agree on the service's last completed step."""
     SHARE = 256
-    """Of a WRITE: the data come from a rack's server of the announcement's age, not from a rank."""
+    """In a WRITE: the data come from a rack's server of the announcement's age, not from a rank."""
     LINEAGE = 512
-    """Of a QUERY with an age, after one without this flag: servers that are behind receive the lineage of the
+    """In a QUERY with an age, after one without this flag: servers that are behind receive the lineage of the
     newest."""
 
 
@@ -108,7 +108,7 @@ class Hyperparameters:
     flags: int = 0
     """Bitwise OR of ``ServedFlag``."""
     divisor: int = 1
-    """Of the summed gradient: the number of workers for their mean."""
+    """Divisor of the summed gradient: the number of workers for their mean."""
     lr: float = 0.0
     beta1: float = 0.0
     """Momentum, for SGD and NAG."""
@@ -135,12 +135,12 @@ class Announcement:
     key: int
     elements: int
     buffer: int = 0
-    """Of WRITE and PULL: 0 the weights, 1, 2, ... the optimizer's state tensors."""
+    """What WRITE and PULL transfer: 0 the weights, 1, 2, ... the optimizer's state tensors."""
     step: int = 0
     keys: int = 1
     """Keys of the step."""
     updates: int = 0
-    """Of WRITE: steps the key has had."""
+    """In a WRITE: number of optimizer steps that the key has had."""
     terms: Hyperparameters = Hyperparameters()
     age: int = 0
     """With several racks: servers of this age answer a QUERY, and send the data of a WRITE with SHARE."""
@@ -200,7 +200,7 @@ class Answer:
     keys: int
     """Number of keys in the service."""
     elements: int
-    """Of this key; 0 where the server does not know it."""
+    """Elements of this key; 0 where the server does not know it."""
     state_tensors: int
     skipped: int
     """Steps skipped so far."""
@@ -264,7 +264,7 @@ class ServedMemory:
 
     @property
     def address(self) -> int:
-        """Of the announcement's first word."""
+        """Address of the announcement's first word."""
         return int(self._words.ctypes.data)
 
     @property

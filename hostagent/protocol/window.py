@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 MOST_RANKS = 64
-"""Of a job: bits in a set's bitmap."""
+"""Most ranks of a job: the number of bits in a set's bitmap."""
 
 FRAMES_IN_FLIGHT = 512
-"""Of all ranks together, 2 MiB at 4 KiB a frame: with half of it four ranks took a third longer for an allreduce of
-64 MiB (more sleeps and wakes), with twice as much a third longer as well (more than the caches hold)."""
+"""Frames in flight of all ranks together, 2 MiB at 4 KiB a frame: with half of it four ranks took a third longer for
+an allreduce of 64 MiB (more sleeps and wakes), with twice as much a third longer as well (more than the caches hold).
+"""
 
 
 def default_max_window(ranks: int) -> int:

@@ -42,11 +42,11 @@ class Kind(IntEnum):
     MESSAGE = 4
     """Bytes of one child for another."""
     ACKNOWLEDGEMENT = 5
-    """Of messages: from their destination to their source, so that ``child`` is the former and ``peer`` the latter."""
+    """Acknowledgement of messages, from destination to source: ``child`` is the former and ``peer`` the latter."""
 
 
 FORWARDED_KINDS = (Kind.MESSAGE, Kind.ACKNOWLEDGEMENT)
-"""Of which an aggregator only replaces the addresses."""
+"""Kinds of frames that an aggregator forwards; it replaces only their addresses."""
 
 
 class Operator(IntEnum):

@@ -115,7 +115,7 @@ class RackServer:
         self.place = place
         self._tiers: dict[int, TierMemory] = {}
         self._crossed = Traffic()
-        """Of jobs that have ended."""
+        """Traffic between racks of jobs that have ended."""
         self._totals: Any = None
         self._allocate()
 

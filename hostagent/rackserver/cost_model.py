@@ -35,7 +35,7 @@ class Cluster:
     model_bytes: float
     racks: int
     workers: int
-    """Of each rack."""
+    """Workers in each rack."""
     worker_bps: float
     server_bps: float
     uplink_bps: float

@@ -41,7 +41,7 @@ PROGRAM = process
 
 @functools.cache
 def program_address() -> int:
-    """Of ``process`` as machine code of six int64 that returns one."""
+    """Address of ``process`` as machine code: a function of six int64 that returns an int64."""
     arguments = (types.int64,) * 6
     process.compile(types.int64(*arguments))
     result = process.overloads[arguments]

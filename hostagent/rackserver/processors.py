@@ -70,5 +70,5 @@ def choose(cores: int, nodes: Sequence[Node]) -> list[int]:
 
 
 def processors_for(cores: int) -> list[int]:
-    """Of this machine, for this process; as ``choose``."""
+    """CPUs for the given number of worker threads, among those that this process may use; see ``choose``."""
     return choose(cores, read_nodes(os.sched_getaffinity(0)))

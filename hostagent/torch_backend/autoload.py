@@ -14,11 +14,11 @@ from typing import Any
 BACKEND = "netsum"
 
 REPLACED = "NETSUM_REPLACE_BACKEND"
-"""Names a backend, as ``gloo``: whoever asks torch for it gets netsum."""
+"""Environment variable: the backend that netsum replaces, as ``gloo``, in every process group."""
 
 
 def register() -> None:
-    """Register the backend; again is harmless, and a torch built without distributed is left alone."""
+    """Register the backend. Idempotent; without effect where torch was built without distributed."""
     import torch.distributed as dist
 
     from hostagent.torch_backend import failure_report
@@ -32,7 +32,7 @@ def register() -> None:
 
 
 def _offer_monitored_barrier(dist: Any) -> None:
-    """``torch.distributed.monitored_barrier`` refuses all but gloo before it asks the group, which has one, too."""
+    """Let ``torch.distributed.monitored_barrier``, which refuses all backends but gloo, call the group's own method."""
     usual = dist.monitored_barrier
 
     @functools.wraps(usual)
@@ -47,8 +47,8 @@ def _offer_monitored_barrier(dist: Any) -> None:
 
 
 def _replace(names: Any, replaced: str) -> None:
-    """``torch.distributed.Backend`` makes backends of names, for every part of torch: it gives ours for ``replaced``,
-    and so for no name at all, where that is the default for CPU tensors."""
+    """Make ``torch.distributed.Backend(replaced)`` return ours: all of torch looks backend names up there, also the
+    default for CPU tensors where a script names no backend."""
     usual = names.__new__
 
     def make(cls: Any, name: Any) -> Any:

@@ -34,7 +34,7 @@ def install() -> None:
 
 
 def write(path: str, error: BaseException, trace: TracebackType | None) -> None:
-    """The file as torch's ErrorHandler writes it; a failure to write is no reason for another traceback."""
+    """The file as torch's ErrorHandler writes it; a failure to write it is ignored."""
     stack = "".join(traceback.format_exception(type(error), error, trace))
     extra = {"py_callstack": stack, "timestamp": str(int(time.time())), TIME_NS: time.time_ns()}
     message = {"message": f"{type(error).__name__}: {error}", "extraInfo": extra}

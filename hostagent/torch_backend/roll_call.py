@@ -1,6 +1,6 @@
-"""Ranks that say through torch's store that they have come to a point: who has not, by number.
+"""Rendezvous of ranks through torch's store, which names the ranks that did not arrive in time.
 
-It needs no network but torch's, and ends nothing: what waits for operations of a group is ``work``.
+A call uses the store alone, no operation of the group, so a time-out leaves the group usable.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from torch._C._distributed_c10d import Store
 
 LEAST_WAIT_S = 0.001
 VERDICT_MARGIN_S = 5.0
-"""How much longer than rank 0 for the others the others wait for rank 0's verdict: it names who is missing."""
+"""Additional time for which the other ranks wait for rank 0's verdict, which names the missing ranks."""
 
 
 def answer(store: Store, call: str, rank: int, text: str = "") -> None:
-    """This rank is there, and has ``text`` to say."""
+    """Report that this rank has arrived, with a ``text`` for the others."""
     store.set(_key(call, rank), text)
 
 
 def missing(store: Store, call: str, ranks: Sequence[int], timeout_s: float) -> list[int]:
-    """Ranks of these that have not answered the call within the time."""
+    """Those of ``ranks`` that have not arrived within ``timeout_s``."""
     keys = [_key(call, rank) for rank in ranks]
     try:
         store.wait(keys, timedelta(seconds=max(LEAST_WAIT_S, timeout_s)))
@@ -32,19 +32,19 @@ def missing(store: Store, call: str, ranks: Sequence[int], timeout_s: float) -> 
 
 
 def said(store: Store, call: str, rank: int) -> str:
-    """What a rank said that has answered."""
+    """The text of a rank that has arrived."""
     return str(store.get(_key(call, rank)).decode())
 
 
 def next_call(store: Store, name: str, rank: int) -> str:
-    """The name of this rank's n-th call of that name: the n-th of one rank is the n-th of the others."""
+    """A unique name for this call: the n-th call of ``name`` on one rank meets the n-th on the others."""
     return f"{name} {store.add(f'{name} of rank {rank}', 1)}"
 
 
 def monitored_barrier(
     store: Store, rank: int, size: int, timeout_s: float, wait_all_ranks: bool, margin_s: float = VERDICT_MARGIN_S
 ) -> str:
-    """As torch's: rank 0 waits for the others, the others for its verdict. Why it failed; empty: it did not."""
+    """As gloo's: rank 0 waits for the others, the others for its verdict. The error text; empty on success."""
     call = next_call(store, "netsum/monitored barrier", rank)
     milliseconds = f"{timeout_s * 1e3:g} ms"
     if rank:

@@ -87,7 +87,7 @@ class NetsumWork(Work):
         return True
 
     def let_go(self) -> None:
-        """Hold the outputs no longer than the operations need them: whoever wants them has them by now."""
+        """Release the outputs: the operations no longer need them, and the caller has its own references."""
         self._held = []
 
     def _wait_until(self, end_s: float) -> bool:

@@ -52,7 +52,7 @@ class Engine:
 
     @property
     def address(self) -> int:
-        """Of the ENGINE record."""
+        """Address of the ENGINE record."""
         return address_of(self.record)
 
     def start(self) -> None:

@@ -69,7 +69,7 @@ REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
 
 SMALLEST_LANES = 64
-"""Of any program; scratch memory is measured with it until the lease says better."""
+"""Fewest lanes of any program; scratch memory is sized for it until the lease gives the number of lanes."""
 
 SLICE_S = 1.0
 """Longest wait without looking for Python signals and for a transport that has gone."""
@@ -150,6 +150,7 @@ class JobChannel:
         self._failure: TransportError | None = None
         self._own_cause: Cause | None = None
         self._peer_left = -1
+        self._left_early: list[int] = []  # before the lease came
         self._asked = False
         self._attached = False
         self._closed = False
@@ -308,8 +309,13 @@ class JobChannel:
                 loop_calls.publish_word(self._address + JOB_LIMIT, next_chunk)
                 self._transport.wake()
             if self._attached:
-                self._record["command_code"] = rank
-                self._command(PEER_LEFT)
+                self._end_messages_of(rank)
+            else:
+                self._left_early.append(rank)
+
+    def _end_messages_of(self, rank: int) -> None:
+        self._record["command_code"] = rank
+        self._command(PEER_LEFT)
 
     # --- opening ---
 
@@ -347,8 +353,10 @@ class JobChannel:
         self._attached = True
         self._publish()
         self._publish_messages()
+        for rank in self._left_early:
+            self._end_messages_of(rank)
         if self._messages.refusal:
-            loop.announce(self._address)
+            loop.wake_waiters(self._address)
 
     def _fill_record(self, lease: Lease) -> None:
         assert self._core is not None
@@ -485,7 +493,7 @@ class JobChannel:
                 self._record["command_code"] = FAILED_LOCALLY
                 self._command(FAIL)
             else:
-                loop.announce(self._address)
+                loop.wake_waiters(self._address)
             return self._failure
 
     def _timeout_text(self, number: int, timeout_s: float) -> str:

@@ -104,7 +104,7 @@ class LoopbackHub:
     failure: Exception | None = None
     completed: int = 0
     open_messages: list[Posted] = field(default_factory=list)
-    """Of all ranks, in the order of posting: (rank, number, message)."""
+    """Unfinished messages of all ranks in the order of posting: (rank, number, message)."""
     ended_messages: set[tuple[int, int]] = field(default_factory=set)
 
     def channel(self, rank: int) -> LoopbackChannel:

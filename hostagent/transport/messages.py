@@ -77,7 +77,7 @@ class JobMessages:
 
     @property
     def oldest(self) -> int:
-        """Of the messages that have not been forgotten."""
+        """Number of the oldest message that has not been forgotten."""
         return next(iter(self._open))
 
     @property

@@ -13,7 +13,7 @@ _adopted = False
 
 
 def ensure_warm(*, say: bool = True) -> bool:
-    """Returns when this process has the ranks' loops; True if this call compiled them. ``say``: tell on stderr."""
+    """Returns when this process has the ranks' loops; True if this call compiled them. ``say``: on stderr."""
     global _adopted
     if _adopted:
         return False
@@ -51,7 +51,7 @@ def entries() -> list[tuple[Any, int]]:
         (wake_peer.ring_peer, 1),
         (wake_peer.leave_peer, 1),
         (operation.operation_hash, 7),
-        (loop.announce, 1),
+        (loop.wake_waiters, 1),
         (shm._load, 1),
         (shm._store, 2),
     ]

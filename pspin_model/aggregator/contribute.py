@@ -98,7 +98,7 @@ RULE_ALU, RULE_LOADS, RULE_STORES = 16, 6, 6
 TURN_ALU = 8
 """Turning a 32-bit word around: RV32IM has no instruction for it. [ours]"""
 HEADER_WORDS = 17
-"""Of 66 bytes, from L2 to L1."""
+"""Words of a header of 66 bytes, copied from L2 to L1."""
 FORWARD_ALU, FORWARD_LOADS, FORWARD_STORES, ADDRESS_WORDS = 90, 24, 16, 9
 """Addresses, from L2, into a frame whose halfwords are not aligned, and two checksums: of ten halfwords, and of the
 difference of four. [ours]"""
@@ -236,7 +236,7 @@ def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
 
 
 @helper
-def judge(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
+def classify(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
     """The slot rule. Returns (verdict, kind of the answer or NOTHING, whether it goes to all)."""
     chunk, operation = field32(h, frame, CHUNK_AT), field32(h, frame, OPERATION_AT)
     charge(h, alu=RULE_ALU, load=RULE_LOADS, load_use=RULE_LOADS, store=RULE_STORES, branch=6)
@@ -293,7 +293,7 @@ def contribute(h):  # type: ignore[no-untyped-def]
     control = place.view(np.int64)
     sums = place[S_WORDS * WORD_BYTES : S_WORDS * WORD_BYTES + 4 * words[P_LANES]].view(np.uint32)
     lock(h, number)
-    verdict, kind, to_all = judge(h, control, sums, job, frame, bit)
+    verdict, kind, to_all = classify(h, control, sums, job, frame, bit)
     came = control[S_CAME]
     unlock(h, number)
     count(h, words, row, bit, verdict)

@@ -12,7 +12,7 @@ P_LANES, P_EPOCH_DROPS, P_PLACE_BYTES, P_PLACES, P_OUT_BYTES = range(5)
 """Lanes of a full frame; frames of another epoch; bytes of a set; sets of a cluster; bytes of a core's buffer."""
 P_JOBS = 8
 J_EPOCH, J_BASE, J_WINDOW, J_FULL, J_CHILDREN = range(5)
-"""Of a job: as in its terms; J_FULL is the bitmap of all children, J_CHILDREN the highest bit and one."""
+"""Words of a job, as in its terms; J_FULL is the bitmap of all children, J_CHILDREN the highest bit and one."""
 J_WORDS = 8
 P_PORTS = P_JOBS + MOST_JOBS * J_WORDS
 """Port of each child, by row and bit."""
@@ -40,5 +40,5 @@ ANSWER_CHECKSUM = 1
 
 
 def place_bytes(lanes: int) -> int:
-    """Of a set with its sums; sets start on whole words."""
+    """Bytes of a set with its sums; sets start on whole words."""
     return S_WORDS * WORD_BYTES + -(-4 * lanes // WORD_BYTES) * WORD_BYTES

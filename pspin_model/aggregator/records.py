@@ -20,7 +20,7 @@ class Totals:
 
     config: MachineConfig
     lanes: int
-    """Of a packet that brings data."""
+    """Lanes of a packet with data."""
     packets: int = 0
     packet_bytes: int = 0
     sent: int = 0

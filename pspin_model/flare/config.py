@@ -71,8 +71,8 @@ class Reduction:
     operator: str = "sum"
     """One of ours, of the type's own, or "module:function" of two elements."""
     element_cycles: float = 0.0
-    """That combining an element takes; 0: what the cost table says of the type, and of a function of the user's what is
-    derived from it."""
+    """Cycles that combining an element takes; 0: the cost table's for the type, or, for a function of the user's,
+    derived from its code."""
     algorithm: str = "auto"
     buffers: int = 4
     """Buffers of a block, where the algorithm is multi."""

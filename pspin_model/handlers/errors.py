@@ -20,7 +20,7 @@ class HandlerError(TypeError):
     """A function that cannot be a handler. Says why."""
 
     line: int | None = None
-    """Of the function's source, from its first; None where nobody knows."""
+    """Line in the function's source, counted from its first; None where it is unknown."""
 
 
 def refused(node: ast.AST, why: str) -> HandlerError:

@@ -31,7 +31,7 @@ from pspin_model.machine.layout import (
 from pspin_model.machine.switching import bytes_at, carray
 
 MOST_ELEMENTS = 1 << 40
-"""Of a view: their bytes can be counted in a word."""
+"""Most elements of a view: their bytes can be counted in a word."""
 
 
 @njit(internal=True)

@@ -35,7 +35,7 @@ ELEMENT_UNIT = 64
 
 @dataclass(frozen=True, slots=True)
 class ElementCost:
-    """Of 64 element operations of a reduction (acc[i] = acc[i] op x[i])."""
+    """Cost of 64 element operations of a reduction (acc[i] = acc[i] op x[i])."""
 
     cycles: int
     instructions: int

@@ -25,7 +25,7 @@ FAST, SLOW = Link(100e9, 0.4), Link(25e9, 0.1)
 SERVER = Server(links=32, price=0.8)
 
 
-def test_the_published_quarter_comes_out_where_fast_links_cost_a_third_of_a_worker_more() -> None:
+def test_the_published_25_percent_hold_where_fast_links_cost_a_third_more() -> None:
     assert colocated_step_s(TRAINING, FAST) == served_step_s(TRAINING, SLOW, SERVER) == TRAINING.compute_s
     assert colocated_price(TRAINING, FAST) == pytest.approx(32 * 1.4)
     assert served_price(TRAINING, SLOW, SERVER) == pytest.approx(32 * 1.1 + 0.8 + 3.2)

@@ -93,7 +93,7 @@ class Collective:
 def draw_values(dtype: DType, count: int, rng: np.random.Generator, special: bool) -> np.ndarray[Any, Any]:
     """Random elements of a type; floats of one chunk spread over magnitudes, now and then NaN or Inf."""
     if dtype in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.FLOAT64):
-        values = (rng.standard_normal(count) * 2.0 ** rng.integers(-8, 8)).astype(np.float32)
+        values: np.ndarray[Any, Any] = (rng.standard_normal(count) * 2.0 ** rng.integers(-8, 8)).astype(np.float32)
         if dtype == DType.FLOAT64:
             values = values * 2.0 ** rng.integers(-30, 30, count) * rng.standard_normal(count)
         values[rng.random(count) < 0.1] = 0

@@ -181,7 +181,7 @@ def skip_to_marker(host: HostPort, pool: FramePool) -> None:
         assert host.wait(20_000_000_000), "the marker does not come back"
 
 
-def test_what_killed_processes_leave_is_cleaned_up_and_their_names_are_free(shm_folder: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed_and_names_are_free(shm_folder: Path) -> None:
     with child("switch", "1=shm:a") as switch:
         line(switch)
         assert clean_stale() == []

@@ -30,7 +30,7 @@ def child_with(parent: subprocess.Popen[str], words: tuple[str, ...]) -> int:
     raise AssertionError(f"it has ended, and had no child with {' '.join(words)}")
 
 
-def test_a_rack_whose_server_is_lost_goes_on_from_the_others_step_with_the_same_bits(tmp_path: Path) -> None:
+def test_a_rack_with_a_lost_server_continues_from_the_others_step(tmp_path: Path) -> None:
     report, victim = tmp_path / "report.json", tmp_path / "victim"
     words = ["run", "-n", "2", "--aggregator", "server", "--rack-of", "1,0", "--lanes", "256", "--report", str(report)]
     script = [str(SCRIPTS / "rack_training.py"), "--steps", str(STEPS), "--hidden", "40", "--kill", str(victim)]

@@ -59,7 +59,7 @@ def kill(process: subprocess.Popen[str] | subprocess.Popen[bytes] | None) -> Non
     process.wait()
 
 
-def test_a_lost_rank_and_a_lost_server_are_named_and_the_weights_are_an_undisturbed_runs(tmp_path: Path) -> None:
+def test_lost_rank_and_lost_server_are_named_and_weights_are_unchanged(tmp_path: Path) -> None:
     with network(tmp_path) as (server, address):
         options = (*OPTIONS, "--service", "mine:a-secret")
         with ranks(2, address, SCRIPT, *options, "--rejoins", "0") as started:

@@ -245,11 +245,11 @@ def test_udp_port_in_use() -> None:
     ("arguments", "status", "complaint"),
     [
         (["--color"], 2, "netsum switch: unknown option --color"),
-        (["--engine", "jvm"], 1, "--engine jvm: choose one of llvm, interpreter"),
-        (["--port", "1"], 1, "netsum switch: port '1'"),
-        (["--port", "1=tin:can"], 1, "unknown kind 'tin'"),
-        (["--port", "1=shm:a", "--port", "1=shm:b"], 1, "port number 1 is already"),
-        (["--grpc-server-addr", "here"], 1, "write HOST:PORT"),
+        (["--engine", "jvm"], 2, "--engine: 'jvm' is none of llvm, interpreter"),
+        (["--port", "1"], 2, "netsum switch: --port: port '1'"),
+        (["--port", "1=tin:can"], 2, "unknown kind 'tin'"),
+        (["--port", "1=shm:a", "--port", "1=shm:b"], 2, "port number 1 is already"),
+        (["--grpc-server-addr", "here"], 2, "'here' is not HOST:PORT"),
         (["--device-id", "-1"], 1, "--device-id -1"),
     ],
 )

@@ -81,7 +81,7 @@ def link_into(folder: Path, distribution: importlib.metadata.Distribution) -> No
 
 def run(program: Path, *words: str, cwd: Path, status: int = 0) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run([str(program), *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=110)
+    done = subprocess.run([str(program), *words], cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 

@@ -28,7 +28,7 @@ def rounded(value: Fraction, dtype: DType) -> float:
     step = Fraction(2) ** max(exponent - precision, unit)
     nearest = round(magnitude / step) * step
     result = math.inf if nearest >= Fraction(2) ** top else float(nearest)
-    return math.copysign(result, value)
+    return -result if value < 0 else result
 
 
 def rounded_sum(values: Sequence[float], dtype: DType, divisor: int = 1) -> float:

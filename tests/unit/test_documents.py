@@ -69,7 +69,7 @@ def functions_named(title: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("title", ["Follow a gradient", "Follow a table entry"])
+@pytest.mark.parametrize("title", ["Follow a gradient", "Follow a message", "Follow a table entry"])
 def test_the_functions_of_a_walk_are_in_the_files_it_names(title: str) -> None:
     missing = []
     for file, function in functions_named(title):

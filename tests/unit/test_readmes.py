@@ -1,4 +1,4 @@
-"""Every package folder has a README that names its modules."""
+"""Every package folder has a README with a picture of its data flow and a table of its files."""
 
 import re
 from pathlib import Path
@@ -20,9 +20,24 @@ FOLDERS = sorted(
 )
 
 
+OTHER_FOLDERS = ["mininet", "p4src", "p4src/examples", "tests"]
+ARROW = re.compile(r"->|<-|-->|^ +v\b")
+
+
+def lines_of(folder: str) -> list[str]:
+    return (ROOT / folder / "README.md").read_text().split("\n")
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_readme_names_every_module_of_its_folder(folder: str) -> None:
-    text = (ROOT / folder / "README.md").read_text()
-    # The twin of X, X_code, is described once for all in emulator/native/README.md.
+def test_a_table_names_every_module_of_the_folder(folder: str) -> None:
+    rows = "\n".join(line for line in lines_of(folder) if line.startswith("|"))
+    # X_code has the LLVM code of X: emulator/native/README.md describes them all.
     stems = {stem.removesuffix("_code") for stem in modules(ROOT / folder)}
-    assert [stem for stem in sorted(stems) if not re.search(rf"\b{stem}\b", text)] == []
+    assert [stem for stem in sorted(stems) if not re.search(rf"\b{stem}\b", rows)] == []
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, *OTHER_FOLDERS])
+def test_a_readme_has_a_picture_and_a_table(folder: str) -> None:
+    lines = lines_of(folder)
+    assert any(line.startswith("    ") and ARROW.search(line) for line in lines), "an indented block with arrows"
+    assert any(re.match(r"\| \[?`", line) for line in lines), "a table of files"

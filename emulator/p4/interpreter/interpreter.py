@@ -96,11 +96,15 @@ class Machine(Values):
             self.block(block)
 
     def statement(self, s: ir.Statement) -> None:
-        match s:
+        match s:  # cases are tried in this order: the most frequent come first
+            case ir.CallExtern(name):
+                self.externs[name](self, s)
             case ir.Assign(target, value) if isinstance(target.type, ir.VarBits):
                 self._assign_varbits(target, value)
             case ir.Assign(target, value):
                 self.assign(target, self.value(value))
+            case ir.If(condition, then, otherwise):
+                self.block(then if self.value(condition) else otherwise)
             case ir.SetValidity(ref, valid):
                 self._set_validity(ref, valid)
             case ir.CopyHeader(target, source):
@@ -111,15 +115,11 @@ class Machine(Values):
                 self._shift(stack, -count)
             case ir.CopyNext(target, source):
                 self.next_index[target.name] = self.next_index.get(source.name, 0)
-            case ir.If(condition, then, otherwise):
-                self.block(then if self.value(condition) else otherwise)
             case ir.Switch(value, cases, default):
                 number = self.value(value)
                 self.block(next((c.body for c in cases if number in c.values), default))
             case ir.ApplyTable():
                 self._apply(s)
-            case ir.CallExtern(name):
-                self.externs[name](self, s)
             case ir.Repeat(count, body):
                 self._repeat(count, body)
             case ir.Region(_, body, cleanup):

@@ -21,6 +21,8 @@ from typing import Any
 import grpc
 from google.protobuf import empty_pb2, json_format, struct_pb2
 
+from emulator.rpc.tls import ClientTls, TlsError
+
 SERVICE = "netsum.switch.v1.Switch"
 METHOD = f"/{SERVICE}/GetStatistics"
 
@@ -41,9 +43,13 @@ def statistics_handler(collect: Callable[[], dict[str, Any]]) -> Any:
     return grpc.method_handlers_generic_handler(SERVICE, {"GetStatistics": method})
 
 
-def read_statistics(address: str, timeout_s: float = 5.0) -> dict[str, Any]:
+def read_statistics(address: str, timeout_s: float = 5.0, tls: ClientTls | None = None) -> dict[str, Any]:
     """Ask the switch with the P4Runtime server at ``HOST:PORT``. Raises StatisticsError."""
-    with grpc.insecure_channel(address) as channel:
+    try:
+        opened = grpc.insecure_channel(address) if tls is None else grpc.secure_channel(address, tls.credentials())
+    except TlsError as error:
+        raise StatisticsError(f"no statistics from the switch at {address}: {error}") from error
+    with opened as channel:
         call = channel.unary_unary(
             METHOD,
             request_serializer=empty_pb2.Empty.SerializeToString,

@@ -70,7 +70,7 @@ def read_config_file(path: str) -> DeviceConfig | None:
 
 
 def unwrap(content: bytes) -> bytes:
-    """The ``device_data`` of a P4DeviceConfig; the content itself where it is no such message."""
+    """The ``device_data`` of a P4DeviceConfig; the content itself where it is not such a message."""
     try:
         found = [value for number, value in _fields(content) if number == DEVICE_DATA]
     except (IndexError, ValueError):

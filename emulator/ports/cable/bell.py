@@ -1,4 +1,4 @@
-"""The doorbell: one word per process on which it sleeps, rung by whoever has put something into one of its rings.
+"""The doorbell: one word per process on which it sleeps, rung by peers that have put entries into its rings.
 
 How no wake-up is lost. The sleeper: (1) reads ``sequence``, (2) stores a token into ``asleep``, (3) fence, (4) looks
 into all its rings once more, (5) waits in the kernel while ``sequence`` is what (1) read. The ringer: (a) publishes

@@ -100,11 +100,11 @@ class Geometry:
         """What is impossible about these sizes; None if nothing."""
         for name, value in (("posts", self.posts), ("cells", self.cells)):
             if not 2 <= value <= 1 << 20 or value & (value - 1):
-                return f"{name} is {value}, which is no power of two from 2 to 2^20"
+                return f"{name} is {value}, which is not a power of two from 2 to 2^20"
         if not 64 <= self.stride_bytes <= 1 << 17 or self.stride_bytes % 64:
-            return f"stride_bytes is {self.stride_bytes}, which is no multiple of 64 up to 2^17"
+            return f"stride_bytes is {self.stride_bytes}, which is not a multiple of 64 up to 2^17"
         if not 0 < self.pool_bytes <= 1 << 40 or self.pool_bytes % PAGE_BYTES:
-            return f"pool_bytes is {self.pool_bytes}, which is no multiple of {PAGE_BYTES} up to 2^40"
+            return f"pool_bytes is {self.pool_bytes}, which is not a multiple of {PAGE_BYTES} up to 2^40"
         return None
 
     @property

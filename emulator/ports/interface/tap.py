@@ -40,7 +40,7 @@ log = logging.getLogger("netsum.tap")
 
 
 class Tap:
-    """Of one interface; a context manager. Raises PortError where the interface or a file cannot be had."""
+    """Tap of one interface; a context manager. Raises PortError where the interface or a file cannot be had."""
 
     def __init__(self, interface: str, folder: str) -> None:
         self._interface = interface

@@ -131,7 +131,7 @@ def transmit(port: int, count: int) -> int:
 
 @njit
 def rewind_ring(ring: int) -> None:
-    """Of an empty ring: go on with its first cell, so that a few cells stay in the caches rather than all pass through.
+    """Go on with the first cell of an empty ring, so that a few cells stay in the caches rather than all pass through.
 
     Positions only ever grow: the tail moves on to a multiple of the number of cells.
     """

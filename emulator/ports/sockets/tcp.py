@@ -4,8 +4,8 @@ A stream is a greeting from each side, then frames, each behind its length (4 by
 makes connections and greets, which is seldom; the frames themselves are the loop's (``tcp_loops``).
 
 A connection without the greeting is unidentified: what it has sent is dropped and counted, and it is closed. The newest
-that has greeted is the host's, as a udp port's remote is whoever sent last; name the remote where others can reach
-the port. With a remote named others are closed unheard.
+that has greeted is the host's, as a udp port's remote is the latest sender; name the remote where others can reach
+the port: connections from other addresses are then closed at once.
 """
 
 from __future__ import annotations

@@ -254,7 +254,7 @@ class HostGreeter(Greeter):
                 return connection, ""
             self._state["unidentified"] += 1
             self._state["unidentified_bytes"] += len(answer)
-            problem = "what answers there is no switch of ours" if answer else "the switch does not let us in"
+            problem = "the peer is not a netsum switch" if answer else "the switch closed the connection"
         except OSError as error:
             problem = str(error)
         connection.close()

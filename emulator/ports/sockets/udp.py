@@ -1,7 +1,7 @@
 """A port over UDP: one frame is one datagram's payload. No root, any machine; what the network loses is lost.
 
-With a remote the socket is connected, so only that remote's datagrams come in. Without one the remote is whoever
-sent last; name it where others can reach the port. Datagrams are never fragmented: a frame longer than the path
+With a remote the socket is connected, so only that remote's datagrams come in. Without one the remote is the
+latest sender; name it where others can reach the port. Datagrams are never fragmented: a frame longer than the path
 takes is refused by the kernel and counted, and ``max_frame_bytes`` is the limit.
 """
 

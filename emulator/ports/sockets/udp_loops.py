@@ -84,7 +84,7 @@ def udp_receive(port: int, batch: int, most: int) -> Any:
 
 @njit
 def _learn(port: int, message: int) -> None:
-    """The remote is whoever sent last: a host that comes back from another UDP port is recognized again."""
+    """Take the latest sender as the remote: a host that comes back from another UDP port is recognized again."""
     state = port_at(port)
     length = min(load_u32(message + MESSAGE_NAME_BYTES), SOCKADDR_BYTES)
     copy_bytes(state.remote, load_i64(message + MESSAGE_NAME), length)

@@ -1,4 +1,4 @@
-"""A match table as its control plane sees it: entries, rules, errors. How it is searched is somebody else's business.
+"""A match table as its control plane sees it: entries, rules, errors. Lookup is in other modules.
 
 An entry's place in memory is its *handle*, the smallest free number from 1; of matching entries with equal priority the
 one with the smallest handle wins (bmv2's rule). A *mirror* gets every change and keeps what packets change: the

@@ -1,9 +1,9 @@
-"""Packets in egress queues by the order in which they leave, as LLVM text: part of the run-time library.
+"""Priority queue (binary heap) of the packets in egress queues by departure time, as LLVM text of the run-time library.
 
     ptr netsum_admit(ptr area, ptr queue, i64 rank, i64 now_ns, i64 cell_bytes)
-        a packet enters the queue: the cell to put it in, null where the area is full
+        enqueue: the cell to write the packet to, null where the area is full
     ptr netsum_depart(ptr area, i64 until_ns)
-        the cell of the first packet to leave until then, null where there is none; it stays as it is until the next one
+        dequeue: the cell of the first packet that departs until then, null if none; valid until the next call
 
 The area is described in ``emulator.v1model.queue_layout``.
 """

@@ -34,7 +34,7 @@ from emulator.v1model.metadata import Drop
 
 NULL = llvm.Constant(PTR, None)
 CELL = Register("$queued", PTR)
-"""Of the packet that has left its queue."""
+"""Cell of the packet that has left its queue."""
 
 
 @dataclass(slots=True)

@@ -27,9 +27,9 @@ class RunsBatches(Protocol):
 class BatchWatch:
     """Looks every so often from a thread of its own, until `stop`."""
 
-    def __init__(self, name: str, runner: RunsBatches, tell: Callable[[str], None]) -> None:
-        """``name``: of the core; ``tell``: to people."""
-        self._name, self._runner, self._tell = name, runner, tell
+    def __init__(self, name: str, runner: RunsBatches, report: Callable[[str], None]) -> None:
+        """``name``: the core's; ``report``: called with a message for the operator."""
+        self._name, self._runner, self._report = name, runner, report
         self._told_ns = 0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="batch watch", daemon=True)
@@ -51,11 +51,11 @@ class BatchWatch:
         began_ns = self._runner.batch_began_ns
         if self._told_ns and began_ns != self._told_ns:
             self._told_ns = 0
-            self._tell(f"{self._name}: process() has returned; sums go on")
+            self._report(f"{self._name}: process() has returned; sums go on")
         seconds = (now_ns - began_ns) // SECOND_NS if began_ns else 0
         if seconds >= LONG_S and not self._told_ns:
             self._told_ns = began_ns
-            self._tell(
+            self._report(
                 f"{self._name}: process() has not returned for {seconds} s, and all sums wait for it; it is "
                 f"{_place_of(self._runner.batch_thread)}"
             )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostagent.cli.options import DIE_WITH_PARENT, QUIET, check_ports
-from hostagent.cli.parsing import argument, command, integer, option, repeated
+from hostagent.cli.options import DIE_WITH_PARENT, LANES, LISTEN, QUIET, SLOTS, check_lanes, check_ports
+from hostagent.cli.parsing import UsageError, argument, command, repeated
 
 
 @command(
@@ -11,9 +11,9 @@ from hostagent.cli.parsing import argument, command, integer, option, repeated
     repeated(
         "--port", metavar="N=SPEC", help="Port N: shm:NAME or udp:LOCAL[,REMOTE]; impairments follow a '?'. Repeatable."
     ),
-    option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048."),
-    option("--slots", metavar="N", type=integer(), help="Slots, of two sets each, of all jobs together."),
-    option("--listen", metavar="HOST:PORT", help="Listening address for the controller; port 0: any free port."),
+    LANES,
+    SLOTS,
+    LISTEN,
     QUIET,
     DIE_WITH_PARENT,
 )
@@ -34,6 +34,13 @@ def aggregator(
     Example:
       netsum aggregator server --lanes 256 --port 1=shm:a --port 2=shm:b
     """
+    from hostagent.cli.aggregators.cores import UnknownCore, place_of
+
+    try:
+        place_of(core)
+    except UnknownCore as error:
+        raise UsageError(str(error), "CORE") from None
+    check_lanes(lanes)
     from hostagent.cli.aggregators.process import AggregatorOptions, run_aggregator
 
     options = AggregatorOptions(

@@ -1,6 +1,6 @@
 """From the name of an aggregator to its core.
 
-A core of somebody's own is named ``core:MODULE:CLASS``; it is made as ours are, with the keywords of `CoreOptions`.
+A user's own core is named ``core:MODULE:CLASS``; it is constructed as ours are, with the keywords of `CoreOptions`.
 """
 
 from __future__ import annotations
@@ -53,15 +53,21 @@ def make_core(name: str, options: CoreOptions) -> Aggregator:
     return core
 
 
+def place_of(name: str) -> tuple[str, str]:
+    """Module and class, by name alone. Raises UnknownCore."""
+    if name in OUR_CORES:
+        return OUR_CORES[name]
+    kind, _, rest = name.partition(":")
+    module, _, attribute = rest.partition(":")
+    if kind != "core" or not module or not attribute:
+        raise UnknownCore(f"there is no aggregator {name!r}: choose {', '.join(OUR_CORES)} or core:MODULE:CLASS")
+    return module, attribute
+
+
 def _class_of(name: str) -> Callable[..., Aggregator]:
-    module, attribute = OUR_CORES.get(name, ("", ""))
-    if not module:
-        kind, _, rest = name.partition(":")
-        module, _, attribute = rest.partition(":")
-        if kind != "core" or not module or not attribute:
-            raise UnknownCore(f"there is no aggregator {name!r}: choose {', '.join(OUR_CORES)} or core:MODULE:CLASS")
+    module, attribute = place_of(name)
     try:
         found: Callable[..., Aggregator] = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise UnknownCore(f"can't take the core {name!r} from {module}: {error}") from error
+        raise UnknownCore(f"cannot import {attribute} from {module}: {error}") from error
     return found

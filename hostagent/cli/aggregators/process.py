@@ -162,7 +162,7 @@ def _told(error: BaseException) -> str:
 
 
 def tell_problem(text: str) -> None:
-    """To whoever started the process: a JSON line, as the one that says that it is ready."""
+    """Report a problem to the parent process: a JSON line on standard output, like the ready line."""
     print(json.dumps({"problem": text}), flush=True)
 
 

@@ -30,7 +30,7 @@ class Options:
     grpc_server_addr: str = DEFAULT_ADDRESS
     cpu_port: int | None = None
     priority_queues: int = 1
-    """Of each port; packets of priorities that have none are dropped."""
+    """Egress queues of each port; packets of priorities that have none are dropped."""
     translation: str | None = None
     """A file."""
     tls: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,6 @@ import functools
 import logging
 import sys
 from contextlib import ExitStack
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -149,6 +148,8 @@ def _answer(what: str) -> str:
         from emulator.bmv2json.document import VERSION
 
         return f"{VERSION[0]}.{VERSION[1]}"
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return f"netsum {version('netsum')}"
     except PackageNotFoundError:

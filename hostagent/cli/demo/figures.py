@@ -27,6 +27,10 @@ WIDTH_BYTES = {
 }
 EXPONENT_GROUP = 256
 """Largest number of chunks with their exponents in one frame: hostagent/protocol/PROTOCOL.md, Order of chunks."""
+ONE_ROUND_FRAMES = 4
+"""Largest number of frames of a sum in one round (PROTOCOL.md, section 8.9)."""
+RANGE_BITS = {"float32": 128 + 149, "float16": 16 + 24, "bfloat16": 128 + 133}
+"""From the least bit of the smallest number to the highest of the largest (section 8.8, formats)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Operations:
     elements: int
     calls: int
 
-    def chunks(self, lanes: int) -> int:
+    def chunks(self, lanes: int, ranks: int) -> int:
         """Frames a rank owes the switch for these calls: data chunks, and exponents for sums of floats.
 
         Counted here from PROTOCOL.md (Lane encodings), not by the code that sends them.
@@ -84,7 +88,12 @@ class Operations:
             per_chunk = lanes // 3 if self.operator == "SUM" else lanes
             passes = 1 if self.operator == "SUM" else 2
         data = -(-self.elements // per_chunk)
-        floats = self.operator == "SUM" and self.dtype in ("float32", "float16", "bfloat16")
+        floats = self.operator == "SUM" and self.dtype in RANGE_BITS
+        if floats:
+            limbs = -(-RANGE_BITS[self.dtype] // (31 - (ranks - 1).bit_length()))
+            in_one_round = lanes // min(ranks, limbs + 1)  # elements of a frame without exponents
+            if self.elements <= ONE_ROUND_FRAMES * in_one_round:
+                return self.calls * -(-self.elements // in_one_round)
         exponents = -(-data // min(lanes, EXPONENT_GROUP)) if floats else 0
         return self.calls * (passes * data + exponents)
 
@@ -180,7 +189,7 @@ class Report:
 
     def _contributions(self) -> Check:
         lanes = self.network.lanes
-        implied = sum(o.chunks(lanes) for rank in self.network.operations for o in rank)
+        implied = sum(o.chunks(lanes, len(self.network.operations)) for rank in self.network.operations for o in rank)
         accepted = self.network.verdicts.get("accepted", 0) + self.network.verdicts.get("accepted_no_data", 0)
         payload = accepted * lanes * 4
         detail = f"{accepted:,} contributions accepted x {lanes * 4:,} B = {payload:,} B; the tensors imply {implied:,}"

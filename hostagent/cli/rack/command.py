@@ -10,12 +10,27 @@ from hostagent.cli.options import (
     CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
     DIE_WITH_PARENT,
+    LANES,
+    LISTEN,
     QUIET,
     RESTORE,
+    SLOTS,
     check_checkpoint,
+    check_lanes,
     check_ports,
 )
-from hostagent.cli.parsing import UsageError, command, flag, integer, number, option, refuse, repeated, switchable
+from hostagent.cli.parsing import (
+    UsageError,
+    address,
+    command,
+    flag,
+    integer,
+    number,
+    option,
+    refuse,
+    repeated,
+    switchable,
+)
 
 
 @command(
@@ -24,8 +39,8 @@ from hostagent.cli.parsing import UsageError, command, flag, integer, number, op
         metavar="N=SPEC",
         help="Port N: shm:NAME, udp:LOCAL[,REMOTE] or tcp:LOCAL[,REMOTE]; impairments follow a '?'. Repeatable.",
     ),
-    option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048."),
-    option("--slots", metavar="N", type=integer(), help="Slots, of two sets each, of all jobs together."),
+    LANES,
+    SLOTS,
     option(
         "--cores",
         metavar="N",
@@ -44,7 +59,7 @@ from hostagent.cli.parsing import UsageError, command, flag, integer, number, op
         help="File of services, a [[service]] table each; all other services are rejected. Its form: above.",
     ),
     option("--memory", metavar="SIZE", help="Memory limit for all services. Default: half of RAM."),
-    option("--metrics", metavar="HOST:PORT", help="Listening address for Prometheus."),
+    option("--metrics", metavar="HOST:PORT", type=address, help="Listening address for Prometheus."),
     option(
         "--checkpoint",
         metavar="DIR",
@@ -54,9 +69,9 @@ from hostagent.cli.parsing import UsageError, command, flag, integer, number, op
     CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
     RESTORE,
-    option("--listen", metavar="HOST:PORT", help="Listening address for the controller; port 0: any free port."),
+    LISTEN,
     flag("--report", help="Report at exit: bytes and chunks by core and port, times, queues."),
-    option("--of", metavar="HOST:PORT", help="Address of a running server to print the report of, now."),
+    option("--of", metavar="HOST:PORT", type=address, help="Address of a running server to print the report of, now."),
     QUIET,
     DIE_WITH_PARENT,
     AS_JSON,
@@ -120,7 +135,7 @@ def server(
     if checkpoint is not None and restore:
         check_server_folder(checkpoint, rack)
     options = ServerOptions(
-        AggregatorOptions("server", check_ports(port or ()), lanes, slots, listen, die_with_parent, quiet),
+        AggregatorOptions("server", check_ports(port or ()), check_lanes(lanes), slots, listen, die_with_parent, quiet),
         cores=cores,
         memory_bytes=memory_bytes(memory),
         services=services,

@@ -57,7 +57,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One step that was played, and what the model says of it."""
+    """One simulated step, and the model's prediction of it."""
 
     scheme: str
     uplink_gbit: float
@@ -73,7 +73,7 @@ class Point:
 
 
 def model_ms(scheme: str, cluster: Cluster) -> float:
-    """What the model says of a scheme."""
+    """The model's prediction for a scheme."""
     return 1e3 * (flat_time_s(cluster, ANSWERS) if scheme == FLAT else hierarchical_time_s(cluster))
 
 

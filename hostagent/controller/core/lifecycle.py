@@ -23,7 +23,7 @@ class JobState(Enum):
     RESUMING = "resuming"
     """Ranks are being resumed; some already send under the new epoch."""
     FAILED = "failed"
-    """The cause is kept for whoever asks. Nothing leads out; the job goes when its members have gone."""
+    """Final state; the cause is kept for status requests. The job is removed when its members have gone."""
 
 
 class JobEvent(Enum):

@@ -179,7 +179,7 @@ class Job:
     restarts: int = 0
     cause: str = ""
     ending: Failed.Ending = Failed.LOST
-    """Of a failed job: what its ranks can do about it."""
+    """For a failed job: what its ranks can do about it."""
     exhausted: bool = False
     round: Round = field(default_factory=Round)
     investigation: Investigation | None = None
@@ -187,7 +187,8 @@ class Job:
     delivery_problem: str = ""
     """Why its frames are lost, where the aggregator's driver knows; added to the failures that its ranks report."""
     service: ServiceTerms | None = None
-    """Of a job that works on a rack server's weights. It isn't resumed after a restart: its step has been undone."""
+    """The service of a job that works on a rack server's weights. Such a job isn't resumed after a restart: its step
+    has been undone."""
 
     def __str__(self) -> str:
         return f"job {self.job} ({self.label!r}, {self.size} ranks)"

@@ -31,7 +31,7 @@ def attach(world: World, connection: int, hello: pb.Hello) -> None:
 
 
 def _announced(world: World, process: Process, announcement: pb.Announcement) -> None:
-    """Brings what a rank says of a job together with what is known here."""
+    """Merges a rank's view of a job with the controller's."""
     found = departure.find(world, process.token, announcement.job) or _adopt(world, process, announcement)
     leased = announcement.HasField("lease")
     if found is not None and leased and found[0].state is JobState.GATHERING:

@@ -136,7 +136,7 @@ class RacksDriver:
         return self._events
 
     def _places(self) -> list[Place]:
-        """Of each server, as it says. Raises RacksRefused where they do not fit together."""
+        """Place that each server reports. Raises RacksRefused where they do not fit together."""
         places = []
         for driver in self._drivers:
             description = driver.description

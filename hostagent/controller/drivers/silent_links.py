@@ -53,7 +53,7 @@ class _Seen:
     sent: int | None = None
     """At the first look after that one: what was sent before may have come. None: there was none yet."""
     lost: int = 0
-    """Of the frames sent since, those that were sent before the latest look."""
+    """Frames sent since then and before the latest look, and not received."""
 
 
 class CableWatch:

@@ -1,7 +1,7 @@
 """The message core: sends and receives between the ranks of one job, on one rank, without I/O.
 
-Compiled functions over flat memory, for a transport's loop, beside the worker core. Make a ``MessageMemory`` and pass
-its ``address``. All arguments are int64. One thread at a time per core.
+Compiled functions over flat memory, which a transport's loop calls as it calls those of the worker core. Make a
+``MessageMemory`` and pass its ``address``. All arguments are int64. One thread at a time per core.
 
     message_submit(core, request)                 number, or QUEUE_FULL, REFUSED, JOB_FAILED; REQUEST record
     message_receive(core, frame, length, now_ns)  0, or 1 + index into REASONS; the frame is only read, only now

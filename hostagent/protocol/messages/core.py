@@ -38,7 +38,7 @@ from hostagent.protocol.worker.round_trip import FIRST_RTO_NS
 Array = np.ndarray[Any, Any]
 
 FRAMES = 128
-"""Of the pool: what a shared-memory cable holds."""
+"""Frames in the pool: as many as a shared-memory cable holds."""
 MINIMUM_RTO_NS = 4_000_000
 """As for chunks: a little more than one scheduler slice."""
 
@@ -59,7 +59,7 @@ class MessageSettings:
     checksum: bool = True
     """Compute the UDP checksum, and insist on it: the same on all ranks."""
     grant_budget: int = 64
-    """Granted frames that all other ranks together may have under way to this one."""
+    """Granted frames that all other ranks together may have in flight to this one."""
     minimum_rto_ns: int = MINIMUM_RTO_NS
 
     def __post_init__(self) -> None:
@@ -74,9 +74,9 @@ class MessageSettings:
 class MessageMemory:
     """A core and its memory. ``address`` is the argument of the compiled functions.
 
-    ``pool_address`` and ``stride_bytes`` say where the ``FRAMES`` frames are that the core builds; ``posted_address``
-    where the transport writes, as one uint64 for each frame, the sequence number of its last posting (0 for none). Both
-    belong to the caller and must outlive the core.
+    ``pool_address`` and ``stride_bytes`` are address and stride of the ``FRAMES`` frames that the core builds. At
+    ``posted_address`` the transport writes, as one uint64 for each frame, the sequence number of its last posting (0:
+    none). Both belong to the caller and must outlive the core.
     """
 
     def __init__(self, settings: MessageSettings, pool_address: int, stride_bytes: int, posted_address: int) -> None:
@@ -155,7 +155,7 @@ class MessageMemory:
         self.record["ipv4_sum"] = ones_complement_sum(bytes(start[IPV4_AT : HEADER_AT - 8]))
 
     def fragments(self, number: int) -> tuple[int, int]:
-        """Of an unfinished transfer: fragments that have come, or have been acknowledged, and all; 0 while unknown."""
+        """Progress of an unfinished transfer: fragments received or acknowledged, and their total; 0 while unknown."""
         transfer = self._transfers[number % MOST_TRANSFERS]
         if int(transfer["state"]) not in (BEGUN, MATCHED):
             return 0, 0

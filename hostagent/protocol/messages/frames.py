@@ -1,7 +1,7 @@
-"""The bytes of messages and acknowledgements, compiled: writing what goes before the data, and checking what comes.
+"""Encoding and validation of messages and acknowledgements, compiled.
 
-A MESSAGE frame has a packet number before its data, in fragment 0 also an envelope. An ACKNOWLEDGEMENT has the packets
-that came lately and the fragments that are granted; its length is always the same.
+A MESSAGE frame has a packet number before its data, in fragment 0 also an envelope. An ACKNOWLEDGEMENT has a
+bitmap of the latest packets received and the fragments that are granted; its length is fixed.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ PEER_AT = HEADER_AT + OFFSET["peer"]
 PACKET_AT = LANES_AT
 PACKET_NUMBER_BYTES = 4
 DATA_AT = PACKET_AT + PACKET_NUMBER_BYTES
-"""Of fragments from 1 on."""
+"""Offset of the data in every fragment but the first."""
 
 TAG_AT = DATA_AT
 LENGTH_AT = TAG_AT + 8
 AGREEMENT_AT = LENGTH_AT + 8
 CALL_AT = AGREEMENT_AT + 4
 ENVELOPE_END_AT = CALL_AT + 4
-"""Of fragment 0: the envelope, and where its data begins."""
+"""Offset of the data in fragment 0, which has the envelope before it."""
 
 SEEN_AT = LANES_AT
 GRANTS = 2
@@ -61,7 +61,7 @@ GRANT_BYTES = 8
 ACKNOWLEDGEMENT_FRAME_BYTES = GRANTS_AT + GRANTS * GRANT_BYTES
 
 LEAST_PAYLOAD_BYTES = 64
-"""Of a job's frames, so that acknowledgements and envelopes fit: 16 lanes."""
+"""Smallest payload of a job's frames, so that acknowledgements and envelopes fit: 16 lanes."""
 
 WRAP = 1 << 32
 IPV4_LENGTH_AT, IPV4_CHECKSUM_AT = IPV4_AT + 2, IPV4_AT + 10
@@ -72,7 +72,7 @@ REJECT_CHECKSUM = REJECT["checksum"]
 
 @njit(internal=True)
 def expanded(number: int, near: int) -> int:
-    """The whole number of which the low 32 bits came, the nearest to one that is known."""
+    """Expand a number of which the low 32 bits were received: the nearest to ``near``, which is known."""
     return near + ((number - near + WRAP // 2) & (WRAP - 1)) - WRAP // 2
 
 
@@ -91,7 +91,7 @@ def store_be64(address: int, value: int) -> None:
 
 @njit(internal=True)
 def write_start(core: Any, frame: int, kind: int, peer: int, chunk: int, operation: int) -> None:
-    """Everything before the payload but lengths and checksums."""
+    """Write the headers without lengths and checksums."""
     copy_bytes(frame, core.template, LANES_AT)
     store_u8(frame + KIND_AT, 0, kind)
     store_be16(frame + PEER_AT, peer)
@@ -102,7 +102,7 @@ def write_start(core: Any, frame: int, kind: int, peer: int, chunk: int, operati
 
 @njit(internal=True)
 def write_end(core: Any, frame: int, length: int) -> None:
-    """Lengths and checksums of a frame whose other bytes are there."""
+    """Write lengths and checksums of a frame whose other bytes are written."""
     ipv4_bytes = length - ETHERNET_BYTES
     store_be16(frame + IPV4_LENGTH_AT, ipv4_bytes)
     store_be16(frame + IPV4_CHECKSUM_AT, 0xFFFF - folded(core.ipv4_sum + ipv4_bytes))
@@ -113,7 +113,7 @@ def write_end(core: Any, frame: int, length: int) -> None:
 
 @njit(internal=True)
 def check_frame(frame: int, length: int, payload_bytes: int, needs_checksum: bool) -> int:
-    """0 for a whole, unharmed message or acknowledgement, else why not. IPv4's checksum is not looked at."""
+    """0 for a valid message or acknowledgement, else the reason (REJECT). The IPv4 checksum is not verified."""
     if length < LANES_AT or length > LANES_AT + payload_bytes:
         return REJECT_LENGTH
     if load_be16(frame + 12) != ETHERTYPE_IPV4 or load_u8(frame + IPV4_AT, 0) != 0x45:

@@ -1,4 +1,4 @@
-"""Frames in flight to another rank: when one is acknowledged, when it is held for lost, how many there may be.
+"""Frames in flight to another rank: acknowledgement, loss detection, congestion control.
 
 As in QUIC (RFC 9002) every transmission has a number of its own, so an acknowledgement says which one came, and every
 first acknowledgement of the largest is a sample of the round trip. A fragment is in exactly one of three places: in
@@ -31,7 +31,7 @@ FIRST_WINDOW = 16
 LEAST_WINDOW = 4
 PROBES = 2
 SMALLEST_REORDERING_NS = 50_000
-"""Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
+"""Reordering that does not count as loss however short the round trip: a batch of frames is handled in this time."""
 
 
 @njit(internal=True)
@@ -48,7 +48,7 @@ def loss_of(core: Any, peer: int, number: int) -> Any:
 
 @njit(internal=True)
 def enter_packet(core: Any, peer: int, slot: int, fragment: int, now_ns: int) -> int:
-    """A fragment leaves: returns its packet number."""
+    """Record the transmission of a fragment; returns its packet number."""
     stream = stream_of(core, peer)
     number = int(stream.next_packet)
     packet = packet_of(core, peer, number)
@@ -64,7 +64,7 @@ def enter_packet(core: Any, peer: int, slot: int, fragment: int, now_ns: int) ->
 
 @njit(internal=True)
 def advance_oldest(core: Any, peer: int) -> None:
-    """Pass what is not in flight any more."""
+    """Move ``oldest_packet`` past packets that are no longer in flight."""
     stream = stream_of(core, peer)
     while stream.oldest_packet < stream.next_packet and packet_of(core, peer, stream.oldest_packet).state != LIVE:
         stream.oldest_packet += 1
@@ -72,7 +72,7 @@ def advance_oldest(core: Any, peer: int) -> None:
 
 @njit(internal=True)
 def send_again(core: Any, peer: int, number: int) -> None:
-    """A packet's fragment is to be sent again, whether it was lost or not."""
+    """Queue a packet's fragment for retransmission, whether it was lost or not."""
     stream, packet = stream_of(core, peer), packet_of(core, peer, number)
     packet.state = LOST
     stream.live -= 1
@@ -84,7 +84,7 @@ def send_again(core: Any, peer: int, number: int) -> None:
 
 @njit(internal=True)
 def lose(core: Any, peer: int, number: int) -> None:
-    """A packet is held for lost."""
+    """Declare a packet lost, and reduce the congestion window once for each round trip."""
     stream = stream_of(core, peer)
     send_again(core, peer, number)
     if number >= stream.recovery:
@@ -127,7 +127,7 @@ def take_acknowledged(core: Any, peer: int, largest: int, seen: int, now_ns: int
 
 @njit(internal=True)
 def acknowledge_fragment(core: Any, slot: int) -> None:
-    """One more fragment of a send has come: with the last the send has finished."""
+    """One more fragment of a send is acknowledged; the last one completes the send."""
     transfer = transfer_of(core, slot)
     transfer.acknowledged += 1
     if transfer.acknowledged == transfer.fragments:
@@ -136,7 +136,7 @@ def acknowledge_fragment(core: Any, slot: int) -> None:
 
 @njit(internal=True)
 def finish_send(core: Any, slot: int) -> None:
-    """A send whose fragments all have come leaves the list of those under way."""
+    """Remove a send whose fragments are all acknowledged from the list of those in progress, and complete it."""
     transfer = transfer_of(core, slot)
     stream = stream_of(core, transfer.peer)
     before, at = (-1), int(stream.begun_first)
@@ -154,7 +154,7 @@ def finish_send(core: Any, slot: int) -> None:
 
 @njit(internal=True)
 def grow_window(stream: Any) -> None:
-    """One more packet has come."""
+    """Slow start or congestion avoidance, for one more acknowledged packet."""
     if stream.window < stream.threshold:
         stream.window += 1
     else:
@@ -167,7 +167,7 @@ def grow_window(stream: Any) -> None:
 
 @njit(internal=True)
 def lose_overtaken(core: Any, peer: int, newest: int, sent_ns: int) -> None:
-    """What was sent clearly before a packet that has come is lost."""
+    """Declare lost what was sent clearly before ``newest``, which is acknowledged."""
     stream = stream_of(core, peer)
     edge_ns = sent_ns - max(stream.smoothed_rtt_ns // 4, SMALLEST_REORDERING_NS)
     for number in range(stream.oldest_packet, newest):
@@ -181,14 +181,14 @@ def lose_overtaken(core: Any, peer: int, newest: int, sent_ns: int) -> None:
 
 @njit(internal=True)
 def timer_ns(stream: Any) -> Any:
-    """When the silence of a stream with packets in flight has been too long."""
+    """When the retransmission time-out of a stream with packets in flight expires."""
     return stream.progress_ns + silence_ns(stream)
 
 
 @njit(internal=True)
 def probe_silence(core: Any, peer: int, now_ns: int) -> None:
-    """After a silence the oldest fragments in flight go once more, whatever the window: what their acknowledgement
-    overtakes follows."""
+    """After the time-out send the oldest fragments in flight again as probes, whatever the window: their
+    acknowledgement shows which other packets are lost."""
     stream = stream_of(core, peer)
     if stream.live == 0 or timer_ns(stream) > now_ns:
         return
@@ -205,7 +205,7 @@ def probe_silence(core: Any, peer: int, now_ns: int) -> None:
 
 @njit(internal=True)
 def lose_all(core: Any, peer: int) -> None:
-    """A new epoch: nothing of the old one arrives."""
+    """Queue everything in flight for retransmission: in a new epoch nothing of the old one arrives."""
     stream = stream_of(core, peer)
     for number in range(stream.oldest_packet, stream.next_packet):
         if packet_of(core, peer, number).state == LIVE:

@@ -53,7 +53,7 @@ class Message:
         return crc32(f"{self.family} {self.dtype} {self.elements}".encode())
 
     def call(self) -> int:
-        """32 bits that stand for ``describe``."""
+        """32-bit hash of ``describe``."""
         return crc32(self.describe().encode())
 
 

@@ -70,7 +70,7 @@ def eager_capacity(core: Any) -> Any:
 
 @njit(internal=True)
 def count_fragments(core: Any, length: int, eager_bytes: int) -> Any:
-    """Of a message of so many bytes, the first of which go with its envelope."""
+    """Number of fragments of a message of ``length`` bytes, the first ``eager_bytes`` of which go with its envelope."""
     whole = data_bytes(core)
     return 1 + (length - eager_bytes + whole - 1) // whole
 
@@ -111,7 +111,7 @@ def finish(core: Any, slot: int, status: int) -> None:
 
 @njit(internal=True)
 def store_source(transfer: Any, source: int) -> None:
-    """Tell whoever posted a receive where its message came from."""
+    """Report the source of a receive's message to its caller."""
     transfer.source = source
     if transfer.source_address != 0:
         store_i64(transfer.source_address, source)

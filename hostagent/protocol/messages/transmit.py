@@ -1,7 +1,7 @@
 """What a core sends: acknowledgements, then of each stream in turn lost fragments, envelopes, and granted fragments.
 
-Frames are built anew for every transmission, from the sender's own memory, in a ring that all streams share: a frame is
-free again when whoever read its last posting has finished.
+Every transmission builds its frame again from the sender's memory, in a ring that all streams share: a frame is free
+again when the port has read its last posting.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from hostagent.protocol.worker.retransmission import NEVER_NS
 from hostagent.protocol.worker.round_trip import LARGEST_RTO_NS
 
 TURN_FRAMES = 8
-"""Of one stream before the next one's turn."""
+"""Frames that one stream sends before it is the next one's turn."""
 
 
 @njit
@@ -96,7 +96,7 @@ def message_poll_transmit(address: int, out: int, capacity: int, consumed: int, 
 
 @njit(internal=True)
 def has_frame(core: Any, consumed: int) -> Any:
-    """May the next frame of the ring be written: has whoever read its last posting finished?"""
+    """Whether the next frame of the ring may be written: the port has read its last posting."""
     return load_i64(core.posted, core.frame_next % core.frames) <= consumed
 
 

@@ -22,7 +22,7 @@ MOST_CHILDREN = 64
 """Bits in a set's bitmap."""
 
 LANES = (64, 256, 512, 1024, 2048)
-"""Of a full frame: what p4src/allreduce.p4 can be built for, so what a job can be moved between aggregators with."""
+"""Lanes of a full frame: those that p4src/allreduce.p4 can be built for, so that a job fits every aggregator."""
 
 WAYS = ("ring", "sharded", "tree")
 """How racks exchange sums. Chunk c is completed at rack c mod r: partial sums reach it from rack to rack along a ring,
@@ -125,7 +125,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class JobTerms:
-    """Everything an aggregator must know of one job under one epoch. Raises AggregatorRefused where it is no job."""
+    """Everything an aggregator must know of one job under one epoch.
+
+    Raises AggregatorRefused where the terms are invalid.
+    """
 
     job: int
     epoch: int
@@ -212,14 +215,14 @@ class Capacity:
     """What an aggregator can hold."""
 
     slots: int
-    """Of two sets each, for all jobs together; numbered from 0."""
+    """Slots, of two sets each, for all jobs together; numbered from 0."""
     lanes: int
-    """Of a full frame."""
+    """Lanes of a full frame."""
     jobs: int
-    """At a time."""
+    """Maximum number of jobs at a time."""
     forwards_messages: bool = False
     """Frames of `wire.FORWARDED_KINDS` go on to the child that they name. False: they are dropped, and ranks that would
-    send one are told that this aggregator does not forward them."""
+    send one get an error that this aggregator does not forward them."""
 
 
 @dataclass(frozen=True, slots=True)

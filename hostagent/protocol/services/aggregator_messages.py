@@ -45,7 +45,7 @@ def terms_message(terms: JobTerms) -> pb.JobTerms:
 
 
 def terms_from(message: pb.JobTerms) -> JobTerms:
-    """From the wire. Raises AggregatorRefused where it is no job."""
+    """Decode a message. Raises AggregatorRefused where its terms are invalid."""
     children = tuple(
         ChildTerms(child.child, child.bit, child.port, child.mac, child.ip, child.zero_checksum_allowed)
         for child in message.children
@@ -87,14 +87,14 @@ def _service_message(service: ServiceTerms) -> pb.ServiceTerms:
 
 
 def _service_from(message: pb.JobTerms) -> ServiceTerms:
-    told = message.service
+    service = message.service
     try:
-        options = json.loads(told.options or "{}")
+        options = json.loads(service.options or "{}")
     except ValueError as error:
         raise AggregatorRefused(f"job {message.job}: the service's options are not valid JSON: {error}") from None
     if not isinstance(options, dict):
         raise AggregatorRefused(f"job {message.job}: the service's options must be a JSON object")
-    return ServiceTerms(told.name, told.nonce, told.workers, told.weight or 1, told.quota_bytes, options)
+    return ServiceTerms(service.name, service.nonce, service.workers, service.weight or 1, service.quota_bytes, options)
 
 
 def counters_message(job: int, counters: JobCounters) -> pb.JobCounters:

@@ -169,13 +169,13 @@ class AggregatorServer:
         with self._calls, self._paused():
             jobs = {**self._ended, **{job: self._core.counters(job) for job in self._core.installed()}}
             drops = dict(self._core.drops())
-        return pb.CountersReply(jobs=[counters_message(*told) for told in jobs.items()], drops=counts(drops))
+        return pb.CountersReply(jobs=[counters_message(*each) for each in jobs.items()], drops=counts(drops))
 
     def Statistics(self, request: pb.StatisticsRequest, context: Any) -> pb.StatisticsReply:
         """See aggregator.proto."""
         with self._calls, self._paused():
-            told = dict(self._statistics())
-        return pb.StatisticsReply(json=json.dumps(told))
+            statistics = dict(self._statistics())
+        return pb.StatisticsReply(json=json.dumps(statistics))
 
     # --- inside ---
 

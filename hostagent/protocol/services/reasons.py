@@ -18,7 +18,7 @@ _MARKS = (
 
 
 def reason_of(error: Any) -> str:
-    """Of a grpc.RpcError that a call raised; the peer's own words where the peer has answered."""
+    """Describe a grpc.RpcError: by the status message where the peer has answered, else by what failed."""
     if not hasattr(error, "code") or not hasattr(error, "details"):
         return str(error)
     details = str(error.details() or "")

@@ -1,7 +1,7 @@
-"""Frames of one child for another: copied into a cell of the port that leads there, with other addresses.
+"""Forwarding of messages from one child to another: copied to the egress port's ring with rewritten addresses.
 
-Nothing is remembered of them, so any core may take any. Where the child is another rack's, they go to that rack's
-server, which hands them to its child and to nobody else: a frame crosses between racks once.
+Forwarding is stateless, so any core may process any message. A message for a child of another rack goes to that rack's
+server, which forwards it to its own children only: it crosses between racks once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TTL_AT, IPV4_CHECKSUM_AT = IPV4_AT + 8, IPV4_AT + 10
 
 @njit
 def forward(server: Any, job: Any, core: int, frame: int, length: int) -> None:
-    """Send on a frame that `validate_message` has accepted. A full ring drops it, as it drops answers."""
+    """Forward a frame that `validate_message` has accepted. It is dropped where the ring is full, as results are."""
     bit = bit_towards(server, job, load_be16(frame + PEER_AT))
     place = job.row * MAX_CHILDREN + bit
     cell = take_tx_slot(server, core, child_at(server.children + place * CHILD_BYTES).port, length)
@@ -43,8 +43,8 @@ def forward(server: Any, job: Any, core: int, frame: int, length: int) -> None:
 
 @njit
 def readdress(frame: int, header: int) -> None:
-    """Replace the addresses by those of a prepared ``header``, with checksums that follow; UDP's as in RFC 1624,
-    equation 3, so that damage stays visible. Sums are of words in the machine's own byte order."""
+    """Replace the addresses by those of a prepared ``header``, and update the checksums; UDP's incrementally (RFC 1624,
+    equation 3), so that a corrupted payload stays detectable. Sums are of words in host byte order."""
     checksum, before = load_u16(frame + CHECKSUM_AT, 0), folded(words_sum(frame + ADDRESSES_AT, ADDRESSES_WORDS))
     copy_bytes(frame, header, MACS_BYTES)
     copy_bytes(frame + ADDRESSES_AT, header + ADDRESSES_AT, 4 * ADDRESSES_WORDS)

@@ -1,4 +1,4 @@
-"""A contribution's way through the server: owned by one core, judged, put into its set, answered.
+"""A contribution's way through the server: owned by one core, classified, added to its set, answered.
 
 The slot rule is the protocol's, as in `hostagent.protocol.reference`. Each core looks at all frames of a batch and
 takes those that it owns: a set belongs to one core for good (tall aggregation), so nothing here locks.
@@ -300,7 +300,7 @@ def write_words(words: int, first: int, second: int, third: int, fourth: int) ->
 
 @njit
 def write_error(words: int, held: Any) -> None:
-    """What an error says of a failed set."""
+    """Description of a failed set for an error message."""
     write_words(words, wide(held.operation), wide(held.other_operation), wide(held.first_child), wide(held.other_child))
 
 

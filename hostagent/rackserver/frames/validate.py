@@ -60,7 +60,7 @@ NOT_OURS, LENGTH, CHECKSUM, JOB = int(Drop.NOT_OURS), int(Drop.LENGTH), int(Drop
 CHILD, EPOCH, KIND, PEER = int(Drop.CHILD), int(Drop.EPOCH), int(Drop.KIND), int(Drop.PEER)
 ACCEPTED = -1
 LAST_WORD_AT = HEAD_BYTES - 8
-"""Of a head: its last two bytes before the chunk, then the frame's length and port, which are judged as well."""
+"""Offset of a head's last word: two bytes before the chunk, then the frame's length and port, which are checked too."""
 assert CHUNK_AT == LAST_WORD_AT + 2
 
 

@@ -41,15 +41,15 @@ class Traffic:
     """What one job has sent from this rack to others, and dropped of theirs."""
 
     part_bytes: int = 0
-    """Of lanes of partial sums. Those of totals are counted apart."""
+    """Bytes of lanes of partial sums. Those of totals are counted apart."""
     total_bytes: int = 0
     again_bytes: int = 0
-    """Of lanes that had been sent before."""
+    """Bytes of lanes in retransmissions."""
     message_bytes: int = 0
-    """Of messages between ranks and of their acknowledgements, behind their headers."""
+    """Payload bytes of messages between ranks and of their acknowledgements."""
     frames: int = 0
     dropped: int = 0
-    """Of a chunk that is over, or that can't be of its set."""
+    """Frames dropped: their chunk is over, or does not belong to its set."""
 
     def with_more(self, other: Traffic) -> Traffic:
         """Both together."""

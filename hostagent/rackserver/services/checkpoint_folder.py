@@ -23,7 +23,7 @@ LONGEST_NAME = 200
 
 
 def file_name(service: str) -> str:
-    """Of a namespace: itself where that can be a file's name, else written as in addresses of the web."""
+    """File name for a namespace: characters that a file name cannot have are percent-encoded, as in a URL."""
     name = quote(service, safe=" ")
     if len(name) > LONGEST_NAME:
         name = f"{name[: LONGEST_NAME - 65]}-{hashlib.sha256(service.encode()).hexdigest()}"

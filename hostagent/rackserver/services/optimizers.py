@@ -100,7 +100,7 @@ def second_moment(held: Any, given: Any, beta2: Any, fresh2: Any) -> Any:
 
 @njit
 def divisor_of(square: Any, correction: Any, eps: Any) -> Any:
-    """Of the first moment."""
+    """Divisor of the first moment in Adam's step."""
     return np.sqrt(square) / correction + eps
 
 

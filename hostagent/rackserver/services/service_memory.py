@@ -73,7 +73,7 @@ class ServiceMemory:
         self.job = terms.job
 
     def release(self) -> None:
-        """It is no more: what it has taken is free for others."""
+        """End the service: the memory that it has taken is free for others."""
         self._common[1] -= self.used_bytes
 
     def undo(self) -> None:
@@ -93,7 +93,7 @@ class ServiceMemory:
                 steps[steps > step] = NO_STEP
 
     def numbers(self) -> Iterator[int]:
-        """Of the keys known, in the order in which they came."""
+        """Numbers of the keys known, in the order in which they came."""
         yield from (int(number) for number in self._listed[: int(self.record["keys_known"][0])])
 
     def view(self, address: int, count: int, dtype: Any) -> Array:
@@ -108,7 +108,7 @@ class ServiceMemory:
 
     @property
     def used_bytes(self) -> int:
-        """Of the arena."""
+        """Bytes in use of the arena."""
         return int(self.record["arena_used"][0])
 
     def put(self, number: int, tensors: list[Array], step: int, updates: int) -> bool:

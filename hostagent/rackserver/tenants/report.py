@@ -53,9 +53,9 @@ class CoreFigures:
     chunks: int
     """Frames that it took."""
     bytes: int
-    """Of lanes summed."""
+    """Bytes of lanes summed."""
     owned_bytes: int
-    """Of services' keys."""
+    """Bytes of the services' keys that it owns."""
     busy_s: float
     steps: int
     """Chunks stepped by an optimizer."""
@@ -129,7 +129,7 @@ def imbalance(loads: Iterable[float]) -> float:
 def figures_of(
     server: RackServer, ports: Sequence[SwitchPort] = (), deepest: Mapping[int, int] = MappingProxyType({})
 ) -> Figures:
-    """Of a server between two batches. ``deepest``: by port, how many answers have waited in it at most."""
+    """Figures of a server between two batches. ``deepest``: by port, how many answers have waited in it at most."""
     registry = server.registry
     tenants = [_tenant(server, tenant) for tenant in registry]
     plain = _without_service(server, registry)
@@ -201,8 +201,8 @@ def _add_job(server: RackServer, job: int, frames: dict[str, int], bytes_of: dic
 
 
 def _core_records(server: RackServer) -> list[dict[str, int]]:
-    told: Any = server.statistics()["cores"]
-    return list(told)
+    cores: Any = server.statistics()["cores"]
+    return list(cores)
 
 
 def _core(number: int, record: Mapping[str, int]) -> CoreFigures:
@@ -224,14 +224,14 @@ def queued_in(port: SwitchPort) -> int:
 
 
 def _port(port: SwitchPort, deepest: int) -> PortFigures:
-    told, queued = port.statistics(), queued_in(port)
+    counters, queued = port.statistics(), queued_in(port)
     return PortFigures(
         port.number,
-        told.frames_in,
-        told.bytes_in,
-        told.frames_out,
-        told.bytes_out,
+        counters.frames_in,
+        counters.bytes_in,
+        counters.frames_out,
+        counters.bytes_out,
         queued,
         max(queued, deepest),
-        told.drops,
+        counters.drops,
     )

@@ -31,7 +31,7 @@ from hostagent.protocol.services.aggregator import (
 
 NAME_CHARACTERS = 128
 NONCE_BYTES = 16
-"""Of a nonce made here: 128 bits."""
+"""Bytes of a nonce drawn by the server: 128 bits."""
 MOST_NONCE_BYTES = 256
 MOST_WEIGHT = 1000
 """A tenant's share of the cores is its weight over the sum of all: more of a difference would be none."""

@@ -30,7 +30,7 @@ class Part:
     """A parameter's place in a key."""
 
     index: int
-    """Of the parameter: torch's number in a `state_dict`."""
+    """The parameter's number in torch's `state_dict`."""
     first: int
     count: int
 
@@ -46,7 +46,7 @@ class KeyLayout:
 
     @property
     def elements(self) -> int:
-        """Of all parts."""
+        """Elements of all parts together."""
         return self.parts[-1].first + self.parts[-1].count
 
     @property

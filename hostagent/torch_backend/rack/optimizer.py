@@ -89,7 +89,7 @@ class RackOptimizer(torch.optim.Optimizer):
         self.step_number = 0
         """The last whole step, counted from the service's beginning."""
         self.skipped_steps = 0
-        """Of those, left out because a gradient was not finite."""
+        """Steps among those that were left out because a gradient was not finite."""
         self.nonfinite_chunks = 0
         """Frames' worth of gradients so far in which some rank's were not finite."""
         self._replaces_model = False

@@ -172,7 +172,8 @@ def take_frames(engine: Any, now_ns: int) -> Any:
 
 @njit
 def job_of_frame(engine: Any, frame: int, length: int) -> Any:
-    """The JOB record of the job that a frame says it is for; 0 for none of ours. The core judges all else of it."""
+    """The JOB record of the job that a frame says it is for; 0 if it is none of ours. The core checks
+    everything else."""
     number = frame_job(frame, length)
     slot = load_u8(engine.slot_of_job + number) if number >= 0 else 0
     return 0 if slot == 0 else load_acquire64(engine.jobs + 8 * (slot - 1))
@@ -232,7 +233,7 @@ def obey(engine: Any, address: int, slot: int, now_ns: int) -> Any:
     job.command_result = result
     job.busy = 1
     store_release64(address + JOB_COMMAND_DONE, ticket)
-    announce(address)
+    wake_waiters(address)
     return command
 
 
@@ -278,7 +279,7 @@ def submit_requests(address: int) -> Any:
     count = head - job.request_head
     if count > 0:
         store_release64(address + JOB_REQUEST_HEAD, head)
-        announce(address)
+        wake_waiters(address)
     return count
 
 
@@ -301,7 +302,7 @@ def submit_messages(address: int) -> Any:
     count = head - job.message_head
     if count > 0:
         job.message_head = head
-        announce(address)
+        wake_waiters(address)
     return count
 
 
@@ -398,7 +399,7 @@ def report_finished(address: int) -> int:
         count += 1
     if count > 0:
         job.busy = 1  # room for operations that waited because the core's queue was full
-        announce(address)
+        wake_waiters(address)
     return count
 
 
@@ -414,8 +415,8 @@ def mark_done(address: int, number: int, status: int) -> None:
 
 
 @njit
-def announce(address: int) -> None:
-    """Wake the threads that wait for something of this job."""
+def wake_waiters(address: int) -> None:
+    """Wake the threads that wait for a completion, a command or free queue space of this job."""
     atomic_add64(address + JOB_COMPLETIONS, 1)
     fence()
     if load_acquire64(address + JOB_WAITERS) != 0:

@@ -57,7 +57,7 @@ def sparse_setting_of(reduction: Reduction, config: FlareConfig) -> SparseSettin
 
 
 def prediction_of(reduction: Reduction, config: FlareConfig) -> Prediction | SparsePrediction:
-    """What the model says of it."""
+    """The model's prediction."""
     if reduction.density:
         return predict_sparse(sparse_setting_of(reduction, config))
     return predict(setting_of(reduction, config))

@@ -25,7 +25,7 @@ CYCLE_NS = 1
 
 
 def machine_as_json(machine: MachineConfig, costs: str) -> dict[str, Any]:
-    """What a document says of the machine; cores are those of a cluster."""
+    """The machine's parameters in a document; cores are those of a cluster."""
     return {"clusters": machine.clusters, "cores": machine.cores, "costs": costs, "cycle_ns": CYCLE_NS}
 
 

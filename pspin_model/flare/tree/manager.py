@@ -127,7 +127,7 @@ class Manager:
         return best
 
     def release(self, number: int) -> None:
-        """Give a tree's memory back; one that is not there is no error."""
+        """Free a tree's memory; a tree that does not exist is ignored."""
         tree = self._trees.pop(number, None)
         if tree is not None:
             for switch, size in tree.booked.items():
@@ -185,7 +185,7 @@ class Manager:
     def _why(self, members: list[str], short: Mapping[str, int]) -> str:
         lacking = [f"{name} has {self._free[name]} bytes left and needs {size}" for name, size in sorted(short.items())]
         more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
-        missing = ", ".join(lacking[:3]) + more if lacking else "there is no way between them"
+        missing = ", ".join(lacking[:3]) + more if lacking else "no path connects them"
         return (
             f"no tree over {len(members)} hosts has the memory on every switch: {missing}. "
             "Reduce on the hosts, use smaller messages or another algorithm, or wait for a reduction to end"

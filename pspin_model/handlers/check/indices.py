@@ -1,5 +1,5 @@
-"""Indices that are checked before they are used, so that a fault says index, size and line; numba's own check, which
-says none of them, stays behind it."""
+"""Bounds checks of indices, so that a fault reports index, size and source line; numba's own check, which reports
+none of them, stays enabled."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pspin_model.handlers.overloads import overloaded
 from pspin_model.machine.faults import PlacedIndexError
 
 types: Any = untyped_types
-"""Without annotations in numba."""
+"""numba's types, which have no annotations."""
 
 
 def _integers(index: Any) -> tuple[Any, ...] | None:
-    """The types of an index's parts; None if one of them is no integer."""
+    """The types of an index's parts; None if one of them is not an integer."""
     parts = tuple(index.types) if isinstance(index, types.BaseTuple) else (index,)
     return parts if all(isinstance(each, types.Integer) for each in parts) else None
 
 
 def checks_of(array: Any, index: Any) -> str:
-    """Statements that check ``index`` against the axes of ``array``, for these types of them; none for what is no
-    element's index of a view."""
+    """Statements that check ``index`` against the axes of ``array``, generated for their types; empty where
+    ``index`` does not select an element of a view."""
     parts = _integers(index)
     if not isinstance(array, types.Array) or parts is None or len(parts) > array.ndim:
         return ""
@@ -46,11 +46,11 @@ def _checking(array: Any, index: Any, returned: str) -> Any:
 
 @overloaded
 def inside(array: Any, index: Any, place: Any) -> Any:
-    """``index``, if it is one of ``array``; ``place`` names its line of the source."""
+    """``index``, if it is within ``array``, else PlacedIndexError; ``place`` identifies its line of the source."""
     return _checking(array, index, "index")
 
 
 @overloaded
 def having(array: Any, index: Any, place: Any) -> Any:
-    """``array``, if it has ``index``, which stands in the source as a constant."""
+    """``array``, if it has ``index``, a constant in the source; else PlacedIndexError."""
     return _checking(array, index, "array")

@@ -18,7 +18,7 @@ from pspin_model.handlers.errors import HandlerError
 from pspin_model.handlers.overloads import overloaded
 
 ELEMENTS = 64
-"""Of a whole-array operation, that count as a turn: what a host does in the time of one."""
+"""Elements of a whole-array operation that count as one turn of a loop: what a host does in the time of one."""
 MOST_TURNS = 2.0**62
 
 

@@ -32,7 +32,7 @@ from pspin_model.handlers.errors import place_in, refused, source_of
 # --- names ------------------------------------------------------------------------------------------------------------
 
 NOTHING: Any = object()
-"""Of a name: a variable of the function's own, or nothing at all."""
+"""What ``known`` returns for a variable of the function's own, and for a name that is not defined."""
 
 
 class Names:
@@ -132,7 +132,7 @@ METHODS = (
     "dot", "fill", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ravel", "reshape", "sort", "std", "sum",
     "take", "transpose", "var", "view",
 )  # fmt: skip
-"""Of views and numbers, that are checked and end."""
+"""Methods of views and numbers that are bounds-checked and terminate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +402,7 @@ def _wrong(use: Use, value: Any, rest: tuple[str, ...]) -> str | None:
     if any(_unchecked(each) for each in _flat([value])):
         return f"{use} is compiled by numba alone: make it a helper"
     if not callable(value) or isinstance(value, np.generic | numba.types.Type):
-        return f"'{use}' is no function" if use.called and not isinstance(value, numba.types.Type) else None
+        return f"'{use}' is not a function" if use.called and not isinstance(value, numba.types.Type) else None
     if isinstance(value, type) and not issubclass(value, range | slice | enumerate | zip | reversed):
         return _type(use, value)
     if not use.called:
@@ -417,7 +417,7 @@ def _wrong(use: Use, value: Any, rest: tuple[str, ...]) -> str | None:
 
 
 def _attributes(use: Use, value: Any, rest: tuple[str, ...]) -> str | None:
-    """Of what is read behind something that is no module."""
+    """Why attributes of something that is not a module may not be read; None if they may."""
     for name in filter(_is_unchecked, rest):
         return f"no bounds are checked in '.{name}': use an index or a slice"
     if callable(value) and not isinstance(value, np.generic):

@@ -1,11 +1,11 @@
-"""Integer arithmetic as the cores' 32-bit registers do it, and divisions that say where they are.
+"""Integer arithmetic with the results of the cores' 32-bit registers, and divisions that report their source line.
 
 numba computes all integers in 64 bits; a C program on the cores, and NumPy, keep 32. So integers of up to 32 bits go by
 C's rules (C17 6.3.1.8): a result is uint32 where an operand is, int32 otherwise, modulo 2^32; a shift takes the low
 five bits of its count (RISC-V, "Integer Register-Register Operations"). Constants are of C's type ``int``, or uint32
 from 2^31. Python's other integers (counters, lengths, variables that begin as a constant) are words of 64 bits, and so
-is arithmetic with them; for a product or a shift of one with a uint32, whose high bits somebody will read, that is
-refused rather than guessed. Division rounds as Python's, downwards.
+is arithmetic with them; a product or a shift of one with a uint32 is refused, since its high bits would differ from the
+cores'. Division rounds downwards, as Python's.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from pspin_model.handlers.overloads import overloaded
 from pspin_model.machine.faults import PlacedDivisionError
 
 types: Any = untyped_types
-"""Without annotations in numba."""
+"""numba's types, which have no annotations."""
 WORD_BITS = 32
 PREFIX = "_netsum_word_"
 OPERATORS = {
     "Add": "+", "Sub": "-", "Mult": "*", "LShift": "<<", "RShift": ">>", "BitAnd": "&", "BitOr": "|", "BitXor": "^",
     "Div": "/", "FloorDiv": "//", "Mod": "%",
 }  # fmt: skip
-"""By their names in `ast`."""
+"""Operators by their names in `ast`."""
 DIVISIONS = ("Div", "FloorDiv", "Mod")
 """These take one more operand: the place of the division in the source, for the fault."""
 SHIFTS = ("LShift", "RShift")
 MOST_POWER = 64
-"""Of a constant exponent that is taken by multiplications in the compiler; others are computed in 64 bits."""
+"""Largest constant exponent that becomes multiplications at compile time; others are computed in 64 bits."""
 SIGNS = {"USub": "-", "Invert": "~"}
 CONSTANT = {
     "Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "LShift": operator.lshift,
@@ -42,7 +42,7 @@ CONSTANT = {
     "FloorDiv": operator.floordiv, "Mod": operator.mod, "Pow": operator.pow, "USub": operator.neg,
     "Invert": operator.invert, "UAdd": operator.pos,
 }  # fmt: skip
-"""What is computed of constants before anything runs, in Python's integers."""
+"""Operators that are folded at compile time where operands are constants, in Python's integers."""
 
 
 def constant_word(value: int) -> Any:
@@ -65,8 +65,8 @@ def word_type(*kinds: Any) -> str | None:
 
 
 def result_text(name: str, kinds: tuple[Any, ...]) -> str:
-    """``x0 operator x1`` for operands of these types, as an expression. Raises HandlerError where it would be of 64
-    bits and is a word on the machine."""
+    """``x0 operator x1`` for operands of these types, as an expression. Raises HandlerError where it would have 64
+    bits here and 32 on the machine."""
     sign, word = OPERATORS[name], word_type(*kinds)
     if name == "Div" or word is None:
         if name in ("Mult", "LShift") and _mixed(*kinds):
@@ -88,7 +88,7 @@ def _mixed(*kinds: Any) -> bool:
 
 
 def checks_division(name: str, kinds: tuple[Any, ...]) -> bool:
-    """Whether an operation is a division of numbers, whose divisor may be zero."""
+    """Whether an operation is a division of numbers, so that its divisor has to be checked for zero."""
     return name in DIVISIONS and all(isinstance(kind, types.Number | types.Boolean) for kind in kinds)
 
 

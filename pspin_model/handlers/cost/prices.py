@@ -219,7 +219,10 @@ def priced(label: str, arity: int, expression: str, price: Price) -> str:
 
 
 def binary(operator: str) -> str:
-    """Of an operator or comparison, by its name in `ast`; a division has its place in the source as third operand."""
+    """Source of an operator or comparison with its cost, by its name in `ast`.
+
+    A division has its place in the source as third operand.
+    """
     sign, kind = BINARY[operator]
     if operator not in words.OPERATORS:
         return priced(operator, 2, f"x0 {sign} x1", each(kind))
@@ -236,7 +239,7 @@ def binary(operator: str) -> str:
 
 
 def between(first: str, second: str) -> str:
-    """Of two comparisons, ``x0 first x1 second x2``, the second only if the first holds."""
+    """Source, with its cost, of two comparisons, ``x0 first x1 second x2``, the second only if the first holds."""
     (sign, kind), (other, after) = BINARY[first], BINARY[second]
 
     def lines(x0: Any, x1: Any, x2: Any) -> str:
@@ -252,7 +255,7 @@ def between(first: str, second: str) -> str:
 
 
 def unary(operator: str) -> str:
-    """Of an operator with one operand."""
+    """Source of an operator with one operand, with its cost."""
     sign, kind = UNARY[operator]
 
     def lines(x0: Any) -> str:
@@ -262,7 +265,7 @@ def unary(operator: str) -> str:
 
 
 def power(exponent: int) -> str:
-    """Of a small whole power, by multiplications."""
+    """Source of a small integer power by multiplications, with its cost."""
     turns = max(exponent.bit_length() - 1 + bin(exponent).count("1") - 1, 1)
     kind = Kind({"mul": turns}, {"fp": turns}, {"mul": turns - 1} if turns > 1 else {})
 
@@ -281,7 +284,10 @@ def _in_words(expression: str, operand: Any, charged: str) -> str:
 
 
 def in_place(operator: str) -> str:
-    """Of ``x0 sign= x1`` for what was read from ``a[i]``: into a view at once, else back to its place."""
+    """Source, with its cost, of ``x0 sign= x1`` for what was read from ``a[i]``.
+
+    A view is changed in place; another value is written back.
+    """
     sign, kind = BINARY[operator]
 
     def lines(x0: Any, x1: Any, a: Any, i: Any) -> str:
@@ -294,7 +300,7 @@ def in_place(operator: str) -> str:
 
 
 def update(operator: str) -> str:
-    """Of ``x0 sign= x1`` where x0 is a variable: the charge alone."""
+    """Source that charges ``x0 sign= x1`` where x0 is a variable; it computes nothing."""
     sign, kind = BINARY[operator]
 
     def lines(x0: Any, x1: Any) -> str:

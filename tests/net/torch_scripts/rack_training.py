@@ -21,6 +21,8 @@ from torch import nn
 from hostagent import LostError
 from hostagent.torch_backend.rack import RackOptimizer
 
+PATIENCE_S = 60
+
 options = argparse.ArgumentParser()
 options.add_argument("--steps", type=int, default=200)
 options.add_argument("--service", default=None)
@@ -47,9 +49,11 @@ def train_one(model, optimizer):
 
 
 def kill_as_told():
-    """Once, by rank 0; waits until it is told whom."""
+    """Once, by rank 0; waits until the test has written the process id."""
     file, arguments.kill = arguments.kill, None
+    end_s = time.monotonic() + PATIENCE_S
     while not file.exists():
+        assert time.monotonic() < end_s, f"{file} was not written"
         time.sleep(0.01)
     os.kill(int(file.read_text()), signal.SIGKILL)
 

@@ -11,7 +11,7 @@ ONCE = Path(os.environ.get("TROUBLED_ONCE", "/nonexistent/once"))
 
 class Raises(ReferenceCore):
     def process(self, batch, now_ns):
-        if self.calls == 2 and not ONCE.exists():
+        if self.calls == 0 and not ONCE.exists():
             ONCE.touch()
             raise KeyError("the reason")
         return super().process(batch, now_ns)
@@ -19,7 +19,7 @@ class Raises(ReferenceCore):
 
 class Hangs(ReferenceCore):
     def process(self, batch, now_ns):
-        if self.calls == 2:
+        if self.calls == 0:
             end_s = time.monotonic() + 13
             while time.monotonic() < end_s:
                 pass

@@ -83,8 +83,9 @@ def slow_start():
 
 def wait_briefly():
     first_sum()
+    store = dist.distributed_c10d._get_default_store()
     if RANK == 1:
-        time.sleep(1.5)
+        store.wait(["rank 0 has waited"])
     tensor = torch.ones(10)
     work = dist.all_reduce(tensor, async_op=True)
     if RANK == 0:
@@ -93,6 +94,7 @@ def wait_briefly():
         except RuntimeError as error:
             print(f"{type(error).__name__}: {error}")
         print("completed" if work.is_completed() else "still running")
+        store.set("rank 0 has waited", "")
     work.wait()
     assert (tensor == dist.get_world_size()).all()
 
@@ -105,9 +107,9 @@ def disagree():
 
 
 def refuse():
-    for tensor in (torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.bool)):
+    for tensor, operator in ((torch.ones(3), dist.ReduceOp.BAND), (torch.eye(3).to_sparse_csr(), dist.ReduceOp.SUM)):
         try:
-            dist.all_reduce(tensor)
+            dist.all_reduce(tensor, op=operator)
         except RuntimeError as error:
             print(error)
     first_sum()

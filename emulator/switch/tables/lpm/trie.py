@@ -87,7 +87,7 @@ class Trie:
         self._cover(node, prefix)
 
     def remove(self, prefix: Prefix) -> None:
-        """Remove an inserted prefix; the places where its entry lies now, and at home, are free afterwards."""
+        """Remove an inserted prefix; the entry's current place and its home place are free afterwards."""
         path: list[tuple[Root | Branch, int]] = []
         node = self.top
         while node.goes_on(prefix):

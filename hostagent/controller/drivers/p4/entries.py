@@ -56,9 +56,9 @@ class JobEntries:
     switch_ip: int
     children: tuple[Child, ...]
     service: ServiceTerms | None = None
-    """Of a job that works on a rack server's weights."""
+    """The service of a job that works on a rack server's weights; None for other jobs."""
     spread: Spread | None = None
-    """Of a job over several racks; ``children`` are then those of this rack."""
+    """For a job over several racks; ``children`` are then those of this rack."""
 
     @property
     def group(self) -> int:
@@ -109,7 +109,7 @@ class JobEntries:
         )
 
     def _addresses(self, child: Child) -> dict[str, int]:
-        """Of a frame from the switch to a child."""
+        """Addresses of a frame from the switch to a child."""
         return {
             "source_mac": self.switch_mac,
             "destination_mac": child.host_mac,

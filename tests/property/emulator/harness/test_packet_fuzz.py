@@ -66,7 +66,7 @@ def test_a_program_that_kills_its_process_is_one_trouble(monkeypatch: pytest.Mon
     assert worker.close() is None
 
 
-def test_the_long_work_is_told_in_figures_and_leaves_the_rings_as_they_were() -> None:
+def test_long_runs_report_figures_and_leave_the_rings_unchanged() -> None:
     program = FOLDER / "p4src" / "router.p4"
     trial = Trial(str(program), str(program.with_suffix(".stf")))
     cells = trial._rings["llvm"].table.rings["cells"].copy()

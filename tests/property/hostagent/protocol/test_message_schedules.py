@@ -42,7 +42,7 @@ def exchange(schedule: Schedule, size: int) -> Lab:
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_nothing_is_repeated_on_a_path_without_loss(workers: int) -> None:
-    lab = exchange(Schedule(workers=workers, lanes=64, budget=64), 1 << 20)
+    lab = exchange(Schedule(workers=workers, lanes=64, budget=64), 1 << 18)
     for core in lab.cores:
         statistics = core.statistics()
         assert statistics["retransmissions_sent"] == 0

@@ -27,7 +27,7 @@ def begun(server: ReferenceServer) -> tuple[Session, dict[tuple[int, int], Any]]
 
 
 @pytest.mark.parametrize(("step", "status"), [(5, Status.STEP), (0, Status.STEP)])
-def test_a_refusal_ends_the_job_with_the_servers_reason_and_nothing_is_pushed(step: int, status: Status) -> None:
+def test_a_refusal_ends_the_job_with_the_servers_reason(step: int, status: Status) -> None:
     server = ReferenceServer(32)
     session, held = begun(server)
     before = held[0, 0].copy()

@@ -18,7 +18,7 @@ from tests.labs.rack_aggregator import RackAggregator
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's word on a NaN that is meant
 @pytest.mark.parametrize("seed", range(12))
-def test_every_rank_ends_with_the_servers_weights_and_those_are_an_undisturbed_runs(seed: int) -> None:
+def test_every_rank_ends_with_the_weights_of_an_undisturbed_run(seed: int) -> None:
     training = drawn(seed)
     held, aggregator, _ = train(training, lambda lanes: RackAggregator(lanes, cores=1 + seed % 3))
     service = aggregator.server.service("service")

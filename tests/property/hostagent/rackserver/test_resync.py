@@ -46,7 +46,7 @@ class Perishable(Racks):
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's word on a NaN that is meant
 @pytest.mark.parametrize("seed", [2, 3, 5, 7, 9, 11, STEP_BEGUN])
-def test_whichever_servers_are_started_again_all_end_with_an_undisturbed_runs_weights(seed: int) -> None:
+def test_restarted_servers_end_with_an_undisturbed_runs_weights(seed: int) -> None:
     training, racks = drawn(seed), 2 + seed % 2
     workers = racks + training.schedule.workers - 1
     terms = replace(training.terms, divisor=workers if training.terms.divisor > 1 else 1)

@@ -118,7 +118,7 @@ def test_what_one_packet_exercises() -> None:
     }  # fmt: skip
 
 
-def test_lines_are_those_with_statements_whether_they_were_exercised_or_not() -> None:
+def test_lines_are_those_with_statements_exercised_or_not() -> None:
     (program,) = collected().coverage.programs.values()
     lines = {item.line: item.count for item in program.of(Sort.LINE)}
     text = Path(PROGRAM).read_text().split("\n")

@@ -15,6 +15,7 @@ import pytest
 from emulator.p4runtime.commands.service import CommandsClient, commands_handler
 from emulator.p4runtime.device import Device
 from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
+from emulator.p4runtime.process import SwitchOptions, run_switch
 from emulator.p4runtime.server import P4RuntimeServer
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
 from tests.fakes.fake_switch import fake_target
@@ -83,6 +84,14 @@ def test_it_does_not_when_that_is_quick() -> None:
     assert server.stop()
 
 
+def test_an_address_in_use_is_an_error_before_the_program_is_read(
+    server: P4RuntimeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = SwitchOptions(program="absent.p4", grpc_server_addr=server.address)
+    assert run_switch(options) == 1
+    assert f"cannot listen on {server.address}: another program has that port" in capsys.readouterr().err
+
+
 def test_listening_needs_nothing_of_the_data_plane() -> None:
     script = (
         "import sys\n"
@@ -94,7 +103,7 @@ def test_listening_needs_nothing_of_the_data_plane() -> None:
     assert done.stdout == "\n", "imported before the port listens"
 
 
-def test_a_switch_without_a_program_imports_neither_ir_nor_interpreter_nor_compiler() -> None:
+def test_a_switch_without_a_program_imports_no_compiler() -> None:
     unused = ("emulator.p4.ir.blocks", "emulator.p4.interpreter.interpreter", "emulator.p4.llvm.storage", "numba")
     script = f"import sys, emulator.p4runtime.process\nprint(*(name for name in {unused} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -11,6 +11,7 @@ import grpc
 import pytest
 
 from emulator.p4runtime.device import Device
+from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics, statistics_handler
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
 from emulator.rpc.tls import ClientTls, ServerTls, TlsError
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
@@ -24,8 +25,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 @contextmanager
-def serving(tls: ServerTls) -> Iterator[str]:
-    server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0", tls=tls)
+def serving(tls: ServerTls, *extra_handlers: Any) -> Iterator[str]:
+    server = P4RuntimeServer(Device(0, fake_target()), "127.0.0.1:0", extra_handlers, tls)
     try:
         yield server.address
     finally:
@@ -33,7 +34,7 @@ def serving(tls: ServerTls) -> Iterator[str]:
 
 
 def status_of(address: str, tls: ClientTls | None) -> Any:
-    """Of the answer to an arbitration update."""
+    """Status of the answer to an arbitration update."""
     credentials = tls.credentials() if tls is not None else None
     controller = Controller(address, stream_s=TIMEOUT_S, credentials=credentials)
     try:
@@ -64,6 +65,14 @@ def test_mutual_tls_asks_for_the_clients_certificate(made: Certificates) -> None
         with pytest.raises(grpc.RpcError) as caught:
             status_of(address, ClientTls(made.path("ca.crt")))
         assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_statistics_are_read_over_tls(made: Certificates, tmp_path: Path) -> None:
+    tls = ServerTls(made.path("server.crt"), made.path("server.key"))
+    with serving(tls, statistics_handler(lambda: {"pid": 7})) as address:
+        assert read_statistics(address, tls=ClientTls(made.path("ca.crt"))) == {"pid": 7}
+        with pytest.raises(StatisticsError, match=r"absent\.crt: No such file"):
+            read_statistics(address, tls=ClientTls(str(tmp_path / "absent.crt")))
 
 
 def test_files_that_cannot_be_used_are_named(made: Certificates, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def test_examples_are_copied_and_nothing_is_overwritten(tmp_path: Path) -> None:
     done = netsum("examples", str(folder))
     assert done.exit_code == 0
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    assert names == ["hub.p4", "ptf/router.py", "router.stf", "test_hub.py", "train.py"]
+    assert names == ["README.md", "hub.p4", "ptf/router.py", "router.stf", "test_hub.py", "train.py"]
     assert sorted(done.stdout.split()) == sorted(str(folder / name) for name in names)
     again = netsum("examples", str(folder))
     assert again.exit_code == 1

@@ -44,7 +44,7 @@ def test_a_run_takes_operators_from_the_configs_folder_and_writes_rows(tmp_path:
     assert int(sparse["pairs_in"]) > 0
 
 
-def test_a_sweeps_document_names_what_its_points_share_and_its_csv_has_the_rows_columns(tmp_path: Path) -> None:
+def test_a_sweeps_json_has_the_shared_values_and_its_csv_the_columns(tmp_path: Path) -> None:
     words = ("--size", "1KiB", "--cores", "8", "--children", "2", "-a", "tree", "--operator", "max", "--type", "int16")
     done = pspin("sweep", *words, "--json", "--csv", tmp_path / "rows.csv")
     document = json.loads(done.stdout)

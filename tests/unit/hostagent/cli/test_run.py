@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from emulator.rpc.tls import ClientTls
 from hostagent.launch import launcher
 from hostagent.launch.aggregators import choose, in_runs, make_services
 from hostagent.launch.launcher import RunOptions
@@ -95,6 +96,30 @@ def test_racks_servers_are_each_others_peers_and_share_the_ports(
         assert cables[there, here] == f"udp:{remote},{local}"
 
 
+def test_the_controller_of_a_switch_with_tls_gets_the_runs_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[Any]
+) -> None:
+    runs: list[Any] = []
+    monkeypatch.setattr(launcher, "run_training", kept_in(runs))
+    files = ("--cacert", "ca.crt", "--cert", "client.crt", "--private-key", "client.key")
+    aggregator = "p4runtime://127.0.0.1:9559"
+    assert netsum("run", "-n", "1", "--aggregator", aggregator, "--interface", "veth1", *files, "x.py").exit_code == 0
+    (asked,) = runs
+    *_, controller = make_services(
+        tmp_path, 1, choose(aggregator), 256, interfaces=asked.interfaces, loads=asked.loads, tls=asked.tls
+    )
+    assert netsum(*list(controller.command(WHERE))[3:]).exit_code == 0
+    assert started[0].tls == asked.tls == ClientTls("ca.crt", "client.crt", "client.key")
+
+
+def test_a_certificate_that_cannot_be_read_is_named_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = RunOptions(
+        1, __file__, aggregator="p4runtime://127.0.0.1:9559", interfaces=("veth1",), tls=ClientTls("no-such.crt")
+    )
+    assert launcher.run_training(asked) == 1
+    assert "netsum run: TLS: no-such.crt: No such file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [("--peer", "1=udp:a"), ("--rack", "1"), ("--rack", "1", "--peer", "1=udp:a")])
 def test_a_racks_place_is_refused_where_it_makes_no_sense(words: tuple[str, ...]) -> None:
     assert netsum("server", *words).exit_code == 2
@@ -124,12 +149,15 @@ def test_a_servers_options_are_refused_where_none_is_started(
         (["run", "--controller", "127.0.0.1:1", "--racks", "2", "train.py"], "--racks"),
         (["run", "--controller", "127.0.0.1:1", "--aggregator", "server", "--lanes", "64", "train.py"], "--lanes"),
         (["run", "--controller", "127.0.0.1:1", "--no-restore", "train.py"], "--no-restore"),
+        (["run", "--aggregator", "p4", "--cacert", "ca.crt", "train.py"], "--cacert"),
+        (["run", "--interface", "veth1", "train.py"], "--interface"),
+        (["run", "--controller", "127.0.0.1:1", "--private-key", "a.key", "train.py"], "--private-key"),
         (["server", "--of", "127.0.0.1:1", "--cores", "2"], "--cores"),
         (["server", "--port", "1=shm:a", "--no-pin"], "--no-pin"),
         (["controller", "--aggregator", "netsum://127.0.0.1:1", "--way", "ring"], "--way"),
     ],
 )
-def test_an_option_that_would_do_nothing_or_can_not_be_done_is_refused_by_name(words: list[str], named: str) -> None:
+def test_an_option_without_effect_is_refused_by_name(words: list[str], named: str) -> None:
     refused = netsum(*words)
     assert refused.exit_code == 2
     assert named in refused.stderr.split(": ")[1].split(", ")

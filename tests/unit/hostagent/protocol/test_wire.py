@@ -102,7 +102,7 @@ def test_a_message_has_bytes_of_any_number() -> None:
         assert not len(parsed.lanes)
 
 
-def test_a_message_that_says_that_lanes_follow_is_refused_at_its_destination_only() -> None:
+def test_a_message_with_a_lane_count_is_refused_at_its_destination_only() -> None:
     data = bytearray(build_frame(Frame(ADDRESSES, MESSAGE, payload=b"12345678")))
     data[wire.HEADER_AT + wire.OFFSET["lanes"] + 1] = 2
     with pytest.raises(WireError, match="bytes of lanes"):
@@ -110,7 +110,7 @@ def test_a_message_that_says_that_lanes_follow_is_refused_at_its_destination_onl
     assert parse_frame(bytes(data), at_destination=False).payload == b"12345678"
 
 
-def test_a_readdressed_frame_is_the_one_that_would_have_been_built_for_the_way() -> None:
+def test_a_readdressed_frame_equals_one_built_for_its_destination() -> None:
     """Whatever the bytes: the checksum follows the addresses as if it had been computed anew."""
     rng = random.Random(2)
     for case in range(2000):
@@ -125,7 +125,7 @@ def drawn_addresses(rng: random.Random) -> Addresses:
     return Addresses(rng.getrandbits(48), rng.getrandbits(48), rng.getrandbits(32), rng.getrandbits(32))
 
 
-def test_damage_of_a_message_passes_where_it_only_passes_and_is_seen_at_its_destination() -> None:
+def test_a_damaged_message_is_forwarded_and_refused_at_its_destination() -> None:
     data = build_frame(Frame(ADDRESSES, MESSAGE, checksum=True, payload=b"some bytes"))
     for bit in range(8 * wire.LANES_AT, 8 * len(data)):
         harmed = bytearray(data)

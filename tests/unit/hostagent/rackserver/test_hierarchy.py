@@ -26,9 +26,7 @@ JOB, WINDOW = 1, 4
 
 @pytest.mark.parametrize("way", ["ring", "sharded"])
 @pytest.mark.parametrize(("racks", "workers"), [(2, 1), (3, 4), (4, 2)])
-def test_bytes_that_cross_are_those_of_the_formula_and_sums_have_all_workers_bits(
-    way: str, racks: int, workers: int
-) -> None:
+def test_bytes_between_racks_match_the_formula_and_sums_are_exact(way: str, racks: int, workers: int) -> None:
     step = Step(way, racks, workers, chunks=12, rates=FAST, lanes=LANES)
     outcome = play(step)
     assert outcome.complete
@@ -36,7 +34,7 @@ def test_bytes_that_cross_are_those_of_the_formula_and_sums_have_all_workers_bit
     assert outcome.contribution_bytes == outcome.result_bytes == (half,) * racks
 
 
-def test_a_leaf_sends_the_model_up_once_and_gets_it_once_whatever_its_workers() -> None:
+def test_a_leaf_sends_and_receives_the_model_once_for_any_workers() -> None:
     step = Step("tree", 3, 4, chunks=12, rates=FAST, lanes=LANES)
     outcome = play(step)
     assert outcome.complete
@@ -53,7 +51,7 @@ def test_the_flat_scheme_pushes_n_times_the_bytes() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_losses_duplicates_and_reordering_between_racks_are_mended_by_the_workers_repeats(way: str) -> None:
+def test_workers_retransmissions_repair_losses_between_racks(way: str) -> None:
     rough = Impairments(loss=0.2, duplicate=0.1, reorder=0.2, reorder_by_ns=50_000, seed=3)
     step = Step(way, 3, 2, chunks=24, rates=FAST, lanes=LANES, uplink=rough, repeat_ns=300_000)
     assert play(step, limit_ns=1_000_000_000).complete
@@ -133,7 +131,7 @@ def test_a_message_crosses_between_racks_once_and_arrives_as_it_was_sent(way: st
     assert sum(counted["forwarded"] for counted in frames) == 100, "each counted where it was sent"
 
 
-def test_a_rack_takes_messages_of_another_ones_children_only_and_for_its_own_only() -> None:
+def test_a_rack_takes_messages_from_others_children_for_its_own_only() -> None:
     """Rack 0 has workers 0 and 1, rack 1 has 2 and 3, rack 2 has 4 and 5."""
     job = Job("ring", 3, 6)
     inside = job.made._insides[0]
@@ -157,7 +155,7 @@ def data(chunk: int, worker: int) -> np.ndarray:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", range(6))
-def test_any_schedule_of_losses_and_repeats_ends_with_every_sum_on_every_worker(way: str, seed: int) -> None:
+def test_any_schedule_of_losses_ends_with_every_sum_on_every_worker(way: str, seed: int) -> None:
     racks, workers, chunks = 2 + seed % 3, 5, 14
     operator = Operator.MAX if seed % 2 else Operator.SUM
     job = Job(way, racks, workers, cores=1 + seed % 2, rough=0.12, seed=seed)
@@ -244,7 +242,7 @@ def test_a_leaf_is_one_child_that_stands_for_its_workers() -> None:
     assert sorted(final) == [(n, Kind.RESULT, [111] * 4) for n in range(3)]
 
 
-def test_a_workers_second_repeat_before_the_total_goes_up_again_and_says_who_has_come() -> None:
+def test_a_second_retransmission_goes_up_again_with_the_bitmap() -> None:
     """The first may come of a chunk that only takes longer, as it is finished in another rack."""
     job = leaf()
     ones = np.ones(LANES, np.uint32)

@@ -105,7 +105,7 @@ def test_what_takes_less_time_is_gone_on_with_and_tried_again_later(together_ns:
         assert trials.batches(1, holds_ns // 2) == TRY_TOGETHER
 
 
-def test_a_batch_that_is_held_up_ends_the_work_together_for_longer_each_time() -> None:
+def test_delayed_batches_suspend_the_thread_pool_longer_each_time() -> None:
     trials = Trials()
     trials.batches(TRIAL, 20_000)
     assert trials.batches(TRIAL, 30_000) == TOGETHER

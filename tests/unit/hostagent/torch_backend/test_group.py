@@ -208,7 +208,7 @@ def random_tensor(dtype, count, seed):
 
 
 OP = dist.ReduceOp
-COMBINED = {
+COMBINED: dict[Any, Any] = {
     OP.PRODUCT: torch.mul,
     OP.BAND: torch.bitwise_and,
     OP.BOR: torch.bitwise_or,
@@ -220,7 +220,7 @@ EVERY_DTYPE = [torch.int32, torch.uint8, torch.int64, torch.bool, torch.float32,
 @pytest.mark.parametrize("operator", COMBINED)
 @pytest.mark.parametrize("dtype", [*EVERY_DTYPE, torch.complex64])
 @pytest.mark.parametrize(("size", "count"), [(2, 7), (3, 0), (3, GATHERED_BYTES // 3 + 1)])
-def test_what_the_network_does_not_calculate_is_exchanged_and_combined_in_order(operator, dtype, size, count):
+def test_what_the_network_does_not_compute_is_combined_in_rank_order(operator, dtype, size, count):
     if operator != OP.PRODUCT and (dtype.is_floating_point or dtype.is_complex):
         with pytest.raises(RefusedError, match=f"{operator.name} of .* takes int64"):
             make_groups(1)[0].allreduce([torch.ones(3, dtype=dtype)], reduce_options(operator))
@@ -279,7 +279,7 @@ def test_truth_values(operator):
 @pytest.mark.parametrize("factor", [0.5, torch.tensor([0.5])])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.complex64])
 def test_premultiplied_sums_and_complex_ones(factor, dtype):
-    operator = dist._make_nccl_premul_sum(factor)
+    operator = c10d._make_nccl_premul_sum(factor)
 
     def body(group, rank):
         tensor, part, average = ramp(rank, dtype), torch.zeros(3, dtype=dtype), ramp(rank, dtype)
@@ -309,9 +309,9 @@ def test_conjugated_and_strided_complex_tensors():
 
 def test_sparse_tensors_are_added_as_gloo_does():
     def body(group, rank):
-        tensor = torch.sparse_coo_tensor([[rank, 2, 2]], [1.0, 2.0, 1.0], (4,))
-        hybrid = torch.sparse_coo_tensor([[rank], [1]], torch.ones(1, 3, dtype=torch.int32), (4, 2, 3))
-        empty = torch.sparse_coo_tensor(torch.empty(1, 0, dtype=torch.int64), [], (4,))
+        tensor = torch.sparse_coo_tensor(torch.tensor([[rank, 2, 2]]), torch.tensor([1.0, 2.0, 1.0]), (4,))
+        hybrid = torch.sparse_coo_tensor(torch.tensor([[rank], [1]]), torch.ones(1, 3, dtype=torch.int32), (4, 2, 3))
+        empty = torch.sparse_coo_tensor(torch.empty(1, 0, dtype=torch.int64), torch.empty(0), (4,))
         group.allreduce([tensor], reduce_options()).wait()
         [value] = group.allreduce([hybrid], reduce_options()).get_future().wait()
         group.allreduce([empty], reduce_options()).wait()

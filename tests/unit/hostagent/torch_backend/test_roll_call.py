@@ -23,25 +23,25 @@ def verdicts(ranks: list[int], size: int, *, wait_all_ranks: bool = False, timeo
 
 @pytest.mark.parametrize("wait_all_ranks", [False, True])
 def test_a_barrier_that_all_reach_tells_nothing(wait_all_ranks: bool) -> None:
-    told = verdicts([0, 1, 2], 3, wait_all_ranks=wait_all_ranks, timeout_s=5.0)
-    assert told == {0: "", 1: "", 2: ""}
+    texts = verdicts([0, 1, 2], 3, wait_all_ranks=wait_all_ranks, timeout_s=5.0)
+    assert texts == {0: "", 1: "", 2: ""}
 
 
 def test_the_first_rank_that_did_not_come_is_named_on_every_rank() -> None:
-    told = verdicts([0, 3], 4)
-    assert told[0] == "Rank 1 failed to pass monitoredBarrier in 200 ms"
-    assert told[3].startswith("Rank 3 successfully reached monitoredBarrier, but received errors")
-    assert told[3].endswith(told[0])
+    texts = verdicts([0, 3], 4)
+    assert texts[0] == "Rank 1 failed to pass monitoredBarrier in 200 ms"
+    assert texts[3].startswith("Rank 3 successfully reached monitoredBarrier, but received errors")
+    assert texts[3].endswith(texts[0])
 
 
 def test_all_ranks_that_did_not_come_are_named_if_asked_for() -> None:
-    told = verdicts([0, 2], 4, wait_all_ranks=True)
-    assert told[0] == "Ranks 1, 3 failed to pass monitoredBarrier in 200 ms"
+    texts = verdicts([0, 2], 4, wait_all_ranks=True)
+    assert texts[0] == "Ranks 1, 3 failed to pass monitoredBarrier in 200 ms"
 
 
 def test_a_rank_whose_rank_0_does_not_come_says_so() -> None:
-    told = roll_call.monitored_barrier(HashStore(), 1, 2, 0.05, False, margin_s=0.0)
-    assert told == "Rank 1 timed out in monitoredBarrier after 50 ms: rank 0 did not come to it"
+    texts = roll_call.monitored_barrier(HashStore(), 1, 2, 0.05, False, margin_s=0.0)
+    assert texts == "Rank 1 timed out in monitoredBarrier after 50 ms: rank 0 did not come to it"
 
 
 def test_the_nth_call_of_a_rank_meets_the_nth_of_the_others() -> None:

@@ -13,7 +13,7 @@ from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.transport.errors import Cause, TransportError
 from tests.labs.transport_network import changed, network
 
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0
 Array = np.ndarray[Any, Any]
 
 
@@ -63,7 +63,7 @@ def test_messages_to_oneself_and_from_any_rank():
         assert np.array_equal(given, own)
 
 
-def test_a_receive_that_waits_keeps_no_collective_and_no_other_message_back():
+def test_a_pending_receive_blocks_no_collective_and_no_other_message():
     with network(2) as net:
         late = np.zeros(10, np.uint8)
         waiting = net.channels[0].post(receive(late, 1, 99))

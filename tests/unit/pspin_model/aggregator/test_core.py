@@ -105,7 +105,7 @@ def test_every_frame_is_answered_as_the_rule_says() -> None:
     assert pspin.core.drops()["epoch"] == reference.core.drops()["epoch"]
 
 
-def test_a_batch_is_summed_on_many_cores_to_the_same_bits_whatever_its_order() -> None:
+def test_a_batch_is_summed_to_the_same_bits_in_any_order() -> None:
     results = []
     for seed in range(2):
         rig, values = Rig(PspinAggregator), np.random.default_rng(6)

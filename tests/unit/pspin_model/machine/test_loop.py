@@ -204,7 +204,7 @@ def test_copies_wait_for_commands_that_read_and_write_their_l1() -> None:
     assert last_copy(2) > alone + 100
 
 
-def test_few_accesses_meet_a_stream_once_in_as_many_cycles_as_there_are_superbanks() -> None:
+def test_few_accesses_meet_a_stream_once_per_number_of_superbanks() -> None:
     _, run, _ = run_example("copy_to_host", 1, 256, 1024, 20)
     packets = run.packets
     cycles = (packets["end"] - packets["start"])[8:]

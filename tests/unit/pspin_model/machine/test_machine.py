@@ -92,7 +92,7 @@ def packets(count: int, size: int = 64) -> Any:
     return np.zeros((count, size), np.uint8)
 
 
-def test_payload_follows_header_and_completion_comes_once_after_all_payloads() -> None:
+def test_payloads_follow_the_header_and_completion_comes_last() -> None:
     machine = Machine()
     context = machine.context("order", header=note, payload=note, completion=note, handler_memory_bytes=1 << 16)
     rng = np.random.default_rng(3)

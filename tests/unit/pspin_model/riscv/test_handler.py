@@ -228,7 +228,7 @@ def test_what_a_c_handler_must_not_do_is_told_by_function_line_and_place(tmp_pat
     assert context.scratchpads[1].view(np.int32)[0] == 0  # and what was written behind cluster 0's was undone
 
 
-def test_a_source_that_cannot_be_a_handler_is_refused_in_the_compilers_words(tmp_path: Path) -> None:
+def test_an_invalid_handler_source_is_refused_with_the_compilers_error(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match=r"mine.c:2:\d+: error: 'unknown' undeclared"):
         c_handler(written(tmp_path, "void handler(const task_t *task) { unknown = 1; }"))
     with pytest.raises(ToolchainError, match="no function 'handler'"):

@@ -33,7 +33,7 @@ def plan(*expects: Expect, ports: tuple[int, ...] = ()) -> Plan:
     return Plan((), expects, frozenset(e.port for e in expects) | frozenset(ports), 0)
 
 
-def test_packets_are_compared_in_order_for_each_port_and_their_number_is_exact() -> None:
+def test_packets_are_compared_in_order_and_number_for_each_port() -> None:
     expects = (Expect(3, 1, "aa", False), Expect(4, 2, "bb", False), Expect(5, 1, "cc", False))
     outputs = [Output(1, b"\xaa", 2), Output(1, b"\xcc", 2), Output(2, b"\xbb", 2), Output(9, b"\0", 2)]
     assert compare(plan(*expects), Record(outputs)) == []

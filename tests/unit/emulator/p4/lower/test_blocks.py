@@ -53,7 +53,7 @@ def test_direct_application_makes_an_instance_of_its_own_each_time() -> None:
     assert ask("Count.apply(p); Count.apply(q); Count.apply(q);", declarations=ADDER) == (1, 1, 0, 0)
 
 
-def test_an_instance_keeps_its_state_from_packet_to_packet_and_from_place_to_place() -> None:
+def test_an_instance_keeps_its_state_between_packets_and_calls() -> None:
     piece = Piece(around("n.apply(p); if (a == 1) { n.apply(q); }", local="Count() n;", declarations=ADDER))
     assert piece(1) == (1, 2, 0, 0)
     assert piece(0) == (3, 0, 0, 0)

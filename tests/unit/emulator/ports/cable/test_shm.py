@@ -163,7 +163,7 @@ def test_a_new_switch_goes_on_where_the_dead_one_stood() -> None:
         end.close()
 
 
-def test_a_new_host_waits_for_its_predecessors_frames_and_discards_its_results() -> None:
+def test_a_new_host_waits_for_and_discards_its_predecessors_frames() -> None:
     switch, table, bell = open_switch()
     host = open_host()
     post(host, b"old")

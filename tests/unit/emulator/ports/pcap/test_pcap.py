@@ -184,7 +184,7 @@ def test_a_loop_over_files_ends_with_them_in_their_time(tmp_path: Path) -> None:
     assert [port.statistics().drops for port in ports] == [{}, {}]
 
 
-def test_impairments_work_in_the_files_time_and_the_loop_waits_for_the_last_frame(tmp_path: Path) -> None:
+def test_impairments_use_the_files_time_up_to_the_last_frame(tmp_path: Path) -> None:
     frames = numbered(500, 1_000_000)
     write_capture(tmp_path / "in.pcap", frames)
     texts = [

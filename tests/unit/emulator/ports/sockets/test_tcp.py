@@ -139,7 +139,7 @@ def test_frames_before_a_connection_are_dropped_and_counted() -> None:
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", GREETING[:-1] + b"\2", GREETING + b"too early"])
-def test_an_unidentified_connection_is_dropped_and_counted_and_the_host_stays(pair: Pair, data: bytes) -> None:
+def test_an_unidentified_connection_is_dropped_and_counted(pair: Pair, data: bytes) -> None:
     with socket.create_connection(pair.switch.local) as stranger:
         stranger.sendall(data)
         stranger.settimeout(PATIENCE_S)

@@ -235,7 +235,7 @@ def test_ipv6() -> None:
     switch.close()
 
 
-def test_a_socket_that_was_passed_on_is_taken_as_often_as_the_port_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_inherited_socket_is_used_each_time_the_port_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
         held.bind(("127.0.0.1", 0))
         spec = parse_port(f"1=udp:127.0.0.1:{held.getsockname()[1]},127.0.0.1:9")

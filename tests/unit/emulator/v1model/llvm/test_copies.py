@@ -48,7 +48,7 @@ def program(ingress, egress=(), **more):
     return make_program([TAG], ingress, egress=egress, variables=[NOTE, OTHER], field_lists=LISTS, **more)
 
 
-def test_an_ingress_clone_is_the_frame_as_it_came_and_goes_before_its_original() -> None:
+def test_an_ingress_clone_is_the_received_frame_before_its_original() -> None:
     """4.1 (clones enter the queue first), 4.2 (parsed again, instance type 1, metadata zero)."""
     ingress = (
         set_field("note", const(9, 8)),
@@ -61,7 +61,7 @@ def test_an_ingress_clone_is_the_frame_as_it_came_and_goes_before_its_original()
     assert result.frames[0] == {1: [frame(1, 3), frame(0, 9)]}
 
 
-def test_a_clone_keeps_the_fields_of_its_list_as_they_are_at_the_end_of_ingress() -> None:
+def test_a_clone_keeps_its_field_list_as_of_the_end_of_ingress() -> None:
     """4.2: the values at the end of ingress, not at the call; what the parser put into metadata is lost (BUG-LIKE)."""
     egress = (set_field("note", NOTE), set_field("times", ir.Cast(OTHER, ir.Bits(16))))
     ingress = (
@@ -126,7 +126,7 @@ def test_a_clone_is_made_whatever_becomes_of_the_original(fate: ir.Statement) ->
     assert result.frames[0][2] == [frame(1)]
 
 
-def test_a_session_may_have_several_replicas_and_its_clones_keep_their_instance_type() -> None:
+def test_clones_of_a_session_with_replicas_keep_their_instance_type() -> None:
     """4.2: a clone through a multicast group keeps type 1 or 2 and gets egress_rid."""
     egress = (set_field("kind", low_byte("instance_type")), set_field("note", low_byte("egress_rid")))
     result = run_both(program((clone(I2E, 5), send_to(511)), egress), [frame()],
@@ -154,7 +154,7 @@ def test_the_last_clone_call_wins() -> None:
     assert result.frames[0] == {3: [frame(1)]}
 
 
-def test_an_egress_clone_has_the_headers_of_the_end_of_egress_and_goes_through_egress_again() -> None:
+def test_an_egress_clone_has_egress_headers_and_passes_egress_again() -> None:
     """4.2: not deparsed in between, so the checksum block's work is not in it; instance type 2."""
     egress = (
         ir.If(
@@ -169,7 +169,7 @@ def test_an_egress_clone_has_the_headers_of_the_end_of_egress_and_goes_through_e
     assert result.frames[0] == {1: [frame(0, 4, 0x0400), frame(2, 4, 0x0400)]}
 
 
-def test_an_egress_clone_is_made_although_the_original_is_dropped_at_the_end_of_egress() -> None:
+def test_an_egress_clone_is_made_although_the_original_is_dropped() -> None:
     """4.1: clone before drop, and a drop before the deparser."""
     egress = (ir.If(is_instance(Instance.EGRESS_CLONE), (), (clone(E2E, 5), MARK)),)
     result = run_both(program((send_to(1),), egress), [frame()], prepare=sessions(s5=((2, 0),)))
@@ -320,7 +320,7 @@ def test_copies_of_copies() -> None:
 # --- Multicast ----------------------------------------------------------------------------------------------------
 
 
-def test_multicast_keeps_metadata_and_beats_drop_unless_mark_to_drop_came_last() -> None:
+def test_multicast_beats_drop_unless_mark_to_drop_came_last() -> None:
     """4.1, 4.2, 4.10."""
 
     def prepare(switch) -> None:

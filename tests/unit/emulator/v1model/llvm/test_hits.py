@@ -62,7 +62,7 @@ METERED = program(
 )
 
 
-def test_a_direct_meter_works_at_each_hit_before_the_action_and_not_on_a_miss() -> None:
+def test_a_direct_meter_works_at_each_hit_before_the_action() -> None:
     """4.7: whether the action reads it or not."""
 
     def prepare(switch) -> None:

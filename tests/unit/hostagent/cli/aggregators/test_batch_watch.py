@@ -1,4 +1,4 @@
-"""A batch that takes long is told once, with its place, and so is its end."""
+"""A batch that takes long is reported once, with its location, and so is its end."""
 
 from __future__ import annotations
 

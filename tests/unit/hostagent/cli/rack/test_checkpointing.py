@@ -144,7 +144,7 @@ def test_a_service_of_no_step_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert server.look(2) == 1
 
 
-def test_a_folder_is_one_servers_and_its_files_are_looked_at_when_it_starts(tmp_path: Path) -> None:
+def test_a_folder_belongs_to_one_server_that_reads_it_at_its_start(tmp_path: Path) -> None:
     server = Server(tmp_path)
     with pytest.raises(CheckpointError, match="another server keeps"):
         Server(tmp_path)
@@ -162,7 +162,7 @@ def test_a_folder_is_one_servers_and_its_files_are_looked_at_when_it_starts(tmp_
         folder.close()
 
 
-def test_a_checkpoint_that_does_not_fit_the_declared_quota_is_refused_and_may_fit_later(tmp_path: Path) -> None:
+def test_a_checkpoint_above_the_quota_is_refused_until_it_fits(tmp_path: Path) -> None:
     first = Server(tmp_path)
     first.join()
     first.train(5)

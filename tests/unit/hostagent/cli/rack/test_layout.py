@@ -31,7 +31,7 @@ def keep(folder: Path, *names: str) -> Path:
         (["a.npz", "rack-0/a.npz", "rack-1/a.npz"], 2, "of one server .* and of racks .*: remove those"),
     ],
 )
-def test_checkpoints_of_another_number_of_servers_are_refused_with_what_to_do(
+def test_checkpoints_of_another_number_of_servers_are_refused(
     tmp_path: Path, names: list[str], racks: int, what: str
 ) -> None:
     with pytest.raises(UsageError, match=f"{what}.*, or --no-restore, or another folder"):

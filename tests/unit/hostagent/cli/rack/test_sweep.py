@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.clients.command import netsum
 
 
-def test_played_steps_cross_as_many_bytes_as_the_formula_and_a_plot_is_drawn(tmp_path: Path) -> None:
+def test_simulated_steps_match_the_formula_and_a_plot_is_drawn(tmp_path: Path) -> None:
     plot = tmp_path / "racks.svg"
     options = [
         "racks",

@@ -212,7 +212,7 @@ def test_a_stopped_rank_is_named_by_its_silence_within_ten_seconds() -> None:
     assert "has not been heard of for 5 s" in str(causes(ranks)[0])
 
 
-def test_a_rank_whose_session_thread_stands_still_but_whose_heartbeats_go_on_lives() -> None:
+def test_a_rank_with_heartbeats_lives_though_its_session_thread_hangs() -> None:
     lab = Laboratory()
     ranks = lab.group(2)
     running(lab, ranks)
@@ -280,7 +280,7 @@ def test_the_first_cause_is_kept_and_told_to_every_rank() -> None:
     assert {rank.places["world"].ending for rank in ranks[:2]} == {pb.Failed.TIMEOUT}
 
 
-def test_a_rank_is_told_what_the_driver_knows_to_be_wrong_before_what_it_saw_itself() -> None:
+def test_the_drivers_diagnosis_comes_before_a_ranks_own() -> None:
     lab = Laboratory()
     ranks = lab.group(2)
     running(lab, ranks)
@@ -365,7 +365,7 @@ def test_ports_of_processes_that_are_away_are_waited_for() -> None:
     running(lab, lab.group(2, "next"), "next")
 
 
-def test_ports_of_processes_that_ended_are_free_after_a_restart_of_the_controller() -> None:
+def test_ports_of_ended_processes_are_free_after_a_controller_restart() -> None:
     lab = Laboratory(ports=2)
     old = lab.group(2)
     running(lab, old)
@@ -383,7 +383,7 @@ def test_ports_of_processes_that_ended_are_free_after_a_restart_of_the_controlle
 # --- restarts of the aggregator ---
 
 
-def test_a_restart_resumes_all_ranks_under_a_new_epoch_from_the_least_unfinished_chunk() -> None:
+def test_a_restart_resumes_all_ranks_under_a_new_epoch() -> None:
     lab = Laboratory()
     ranks = lab.group(3)
     old = running(lab, ranks)[0].epoch
@@ -494,7 +494,7 @@ def test_a_controller_killed_and_back_changes_nothing_for_the_ranks() -> None:
     assert running(lab, ranks, "second")[0].epoch > before
 
 
-def test_a_rank_that_died_with_the_controller_is_named_within_ten_seconds_of_its_return() -> None:
+def test_a_rank_that_died_with_the_controller_is_named_within_10_s() -> None:
     lab = Laboratory()
     ranks = lab.group(3)
     running(lab, ranks)
@@ -506,7 +506,7 @@ def test_a_rank_that_died_with_the_controller_is_named_within_ten_seconds_of_its
     assert "rank 1" in str(causes(ranks)[0])
 
 
-def test_switch_and_controller_lost_together_resume_from_the_least_unfinished() -> None:
+def test_switch_and_controller_lost_together_resume() -> None:
     lab = Laboratory()
     ranks = lab.group(3)
     running(lab, ranks)

@@ -40,7 +40,7 @@ def test_ranks_must_name_the_same_service_and_the_refusal_keeps_the_secret() -> 
     assert "secret" not in place.refusals[0].text
 
 
-def test_a_server_that_was_started_again_ends_the_job_on_every_rank_at_once() -> None:
+def test_a_restarted_server_ends_the_job_on_every_rank_at_once() -> None:
     """Nothing is resumed: the step in progress is undone, and the ranks begin a new job."""
     lab = Laboratory()
     ranks = running(lab)

@@ -100,7 +100,7 @@ def capacity(slots: int = 64, lanes: int = 256) -> Capacity:
     return Capacity(slots, lanes, 16)
 
 
-def test_racks_are_ready_when_all_are_with_the_fewest_slots_and_again_after_a_loss() -> None:
+def test_racks_are_ready_when_all_are_and_again_after_a_loss() -> None:
     _, (one, other), events = racks_of(*PLACES)
     one.events.ready(capacity(64), False)
     assert events.told == []
@@ -110,7 +110,7 @@ def test_racks_are_ready_when_all_are_with_the_fewest_slots_and_again_after_a_lo
     assert events.told == [("ready", 32, False), ("lost", "gone", False), ("ready", 32, True)]
 
 
-def test_racks_forward_messages_if_all_servers_do_and_messages_between_them_need_checksums() -> None:
+def test_racks_forward_messages_if_all_do_and_need_checksums_between_them() -> None:
     for forwards in (False, True):
         racks, (one, other), events = racks_of(*PLACES)
         one.events.ready(replace(capacity(), forwards_messages=True), False)
@@ -119,7 +119,7 @@ def test_racks_forward_messages_if_all_servers_do_and_messages_between_them_need
         assert events.capacity.aggregator == racks.name
 
 
-def test_a_job_is_installed_when_all_its_racks_have_it_and_removed_everywhere() -> None:
+def test_a_job_is_installed_and_removed_on_all_its_racks() -> None:
     racks, (one, other), events = racks_of(*PLACES)
     racks.install(entries(1, 2))
     one.events.installed(9, 1)
@@ -172,7 +172,7 @@ def test_counters_are_of_all_racks() -> None:
     assert racks.counters(1.0) == AggregatorCounters({0: {"accepted": 4}}, {0: {"accepted": 400}}, {"epoch": 2})
 
 
-def test_a_silent_cable_is_a_trouble_of_the_jobs_that_are_spread_over_its_racks() -> None:
+def test_a_silent_link_is_reported_to_jobs_on_both_of_its_racks() -> None:
     racks, _, events = racks_of(*PLACES)
     racks.install(entries(1, 2))
     racks._cables_changed({Cable(5, 2): "rack 5 is not heard", Cable(5, 7): "of others"})

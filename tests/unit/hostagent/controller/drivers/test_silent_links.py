@@ -54,7 +54,7 @@ def test_a_cable_that_ends_later_is_told_and_so_is_that_frames_come_again(caplog
     assert "rack 0's server has sent rack 1's 15 frames, and none has come" in caplog.messages[0]
 
 
-def test_what_was_sent_to_a_server_that_has_ended_is_not_missed_by_the_next() -> None:
+def test_frames_to_an_ended_server_are_not_missed_by_the_next() -> None:
     watched = Watched()
     watched.look(report(to_1=(9, 9)), report(to_0=(9, 9)))
     for sent in (8619, 8619, 8622, 8622):

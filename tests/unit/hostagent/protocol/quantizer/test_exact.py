@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,8 @@ def aggregate(dtype: DType, chunks: Chunks, form: int, unit: int, divisor: int =
         else:
             exact.write_limbs(dtype, address(chunk), address(lanes), count, count, form, unit, bits)
         total += lanes.byteswap()
-    wire, result = total.byteswap(), np.empty(count, NUMPY[dtype])
+    wire = total.byteswap()
+    result: Any = np.empty(count, NUMPY[dtype])
     digits = np.full(exact.DIGITS_BYTES, 0xAA, np.uint8)
     if form == exact.WORDS:
         exact.sum_words(dtype, address(wire), count, n, address(result), count, divisor, address(digits))
@@ -130,7 +132,7 @@ def test_sums_of_float64_are_those_of_fsum(workers: int) -> None:
 
 def test_zeros_have_a_plus_and_an_average_that_underflows_keeps_its_sign() -> None:
     for dtype in (DType.FLOAT32, DType.FLOAT16, DType.FLOAT64):
-        kind = NUMPY[dtype]
+        kind: Any = NUMPY[dtype]
         minus = np.array([-0.0, -0.0], kind)
         smallest = np.full(2, np.finfo(kind).smallest_subnormal, kind)
         for form, unit in forms(dtype, [minus, minus]):

@@ -29,7 +29,7 @@ def frame_of(operator: int, length: int = LANES_AT) -> bytes:
     return bytes(frame)
 
 
-def test_frames_are_counted_for_the_tenant_whose_port_they_came_by_in_whatever_order() -> None:
+def test_frames_are_counted_for_the_tenant_of_their_port_in_any_order() -> None:
     plain, served, stump = frame_of(Operator.SUM), frame_of(SERVED), frame_of(SERVED, LANES_AT - 1)
     aggregator = RackAggregator(LANES)
     for place, (number, job) in enumerate(JOBS.items()):

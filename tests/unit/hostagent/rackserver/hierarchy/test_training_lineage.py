@@ -75,7 +75,7 @@ def test_two_trainings_of_one_age_are_refused_and_left_as_they_are() -> None:
     refused((other[0], one[1]), (0, 1))
 
 
-def test_copies_of_one_training_that_were_trained_apart_are_refused_at_one_age_and_at_two() -> None:
+def test_diverged_copies_of_a_training_are_refused_at_any_age() -> None:
     first = trained(1)
     one, other = trained(2, first), trained(2, first)
     refused((one[0], other[1]), (0, 1))
@@ -90,7 +90,7 @@ def test_of_three_racks_the_two_that_are_strangers_are_named() -> None:
     refused((other[0], one[1], other[2]), (1, 2))
 
 
-def test_what_is_merely_behind_gets_the_newests_words_however_many_jobs_ago() -> None:
+def test_a_server_that_is_behind_gets_the_newest_weights() -> None:
     first = trained(1)
     files: Files = first
     for step in range(2, JOBS_KEPT + 4):
@@ -127,14 +127,14 @@ def alone(steps: int, file: Snapshot) -> Snapshot:
     return take(made.server.service("service"))
 
 
-def test_a_rack_that_had_the_service_alone_gives_its_steps_and_two_that_had_it_in_turn_are_refused() -> None:
+def test_steps_taken_alone_are_shared_and_steps_taken_in_turn_are_refused() -> None:
     files = trained(1)
     one, other = (alone(3, file) for file in files)
     assert same(trained(4, (one, files[1]))[1], trained(4)[1])
     refused((one, other), (0, 1))
 
 
-def test_files_without_a_lineage_are_strangers_to_nobody_and_have_one_from_then_on() -> None:
+def test_files_without_a_lineage_match_any_and_get_one() -> None:
     one, other = trained(2), trained(2, seed=5)
     old = [without_lineage(file) for file in one]
     assert same(trained(3, (old[0], one[1]))[1], trained(3)[1])
@@ -158,7 +158,7 @@ def begin_to_give(session: Session, age: int, step: int, updates: int) -> None:
 
 
 @pytest.mark.parametrize("way", ["ring", "sharded"])
-def test_the_one_that_gives_its_words_may_be_lost_and_the_others_stand_where_they_stood(way: str) -> None:
+def test_losing_the_server_that_sends_weights_leaves_the_others_unchanged(way: str) -> None:
     behind = trained(2)
     newest = trained(4, behind)
     made = racks((newest[0], behind[1]), way)
@@ -218,7 +218,7 @@ def stepped(made: Racks, epoch: int, killer: random.Random, kills: int = 0) -> l
     return taken(made)
 
 
-def test_a_momentum_that_an_interrupted_step_would_have_begun_begins_with_the_next() -> None:
+def test_momentum_of_an_interrupted_first_step_begins_with_the_next() -> None:
     undisturbed = stepped(racks(), 1, random.Random(0))
     made = racks()
     with pytest.raises(Killed):

@@ -84,9 +84,7 @@ def test_the_state_has_torchs_names_and_every_keys_updates() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"maker": -1}, {"root": 1 << 25}, {"jobs": [[1, 2]] * 8}, {"jobs": [3]}, {"floor": ""}]
 )
-def test_a_lineage_that_no_server_has_written_is_an_error_that_names_the_file(
-    wrong: dict[str, Any], tmp_path: Path
-) -> None:
+def test_an_invalid_lineage_is_an_error_that_names_the_file(wrong: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "service.npz"
     held = take(trained(TRAINING, RackAggregator(64)))
     write(held, path)

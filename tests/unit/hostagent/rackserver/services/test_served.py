@@ -138,7 +138,7 @@ def test_a_block_is_touched_by_the_core_that_owns_it_alone() -> None:
     assert pusher.service.step == 1
 
 
-def test_a_service_that_has_taken_no_step_can_be_emptied_and_one_that_has_can_not() -> None:
+def test_a_service_can_be_emptied_only_before_its_first_step() -> None:
     pusher = Pusher()
     for key in range(3):
         pusher.write(key, numbers(200))
@@ -240,7 +240,7 @@ def test_a_write_that_finds_no_room_takes_none_and_the_service_stays_whole() -> 
         pusher.chunk += 1
 
 
-def test_weights_that_are_written_between_steps_leave_the_optimizers_state_alone() -> None:
+def test_writing_weights_between_steps_keeps_the_optimizers_state() -> None:
     pusher, gradient = Pusher(), numbers(64)
     terms = Hyperparameters(ServedOptimizer.SGD, lr=1.0, beta1=0.5)
     pusher.write(0, numbers(64))
@@ -267,7 +267,7 @@ def test_state_of_another_optimizer_is_not_stepped() -> None:
         pusher.push(0, numbers(64), 2, Hyperparameters(ServedOptimizer.ADAM, lr=0.1, beta1=0.9, beta2=0.9, eps=1e-8))
 
 
-def test_a_service_is_torn_from_the_first_of_a_run_of_writes_to_the_end_of_the_last(tmp_path: Path) -> None:
+def test_a_service_is_incomplete_during_a_series_of_writes(tmp_path: Path) -> None:
     pusher = Pusher()
     pusher.write(0, numbers(64))
 

@@ -127,7 +127,7 @@ class Rig:
         self.inside.process(frames, 0)
 
 
-def test_figures_count_each_tenants_frames_and_go_on_when_its_job_has_ended() -> None:
+def test_figures_count_each_tenants_frames_beyond_its_jobs_end() -> None:
     rig = Rig()
     rig.contribute(1, 6)
     rig.contribute(2, 4)

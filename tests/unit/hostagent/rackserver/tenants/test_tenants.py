@@ -15,7 +15,7 @@ def terms(name: str = "red", nonce: bytes = b"secret", workers: int = 4, **more:
     return ServiceTerms(name, nonce, workers, **more)
 
 
-def test_the_first_job_makes_an_open_servers_service_and_later_ones_need_its_nonce() -> None:
+def test_the_first_job_creates_the_service_and_later_ones_need_its_nonce() -> None:
     registry = Registry()
     red = registry.admit(7, terms(), children=4)
     assert registry.admit(8, terms(), children=2) is red
@@ -28,7 +28,7 @@ def test_the_first_job_makes_an_open_servers_service_and_later_ones_need_its_non
     assert red.jobs == {7, 8}
 
 
-def test_a_closed_server_says_the_same_of_an_unknown_namespace_as_of_a_wrong_nonce() -> None:
+def test_unknown_namespace_and_wrong_nonce_get_the_same_answer() -> None:
     registry = Registry(closed=True)
     nonce = registry.create("red", workers=2)
     messages = []

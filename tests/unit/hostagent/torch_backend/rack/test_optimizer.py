@@ -112,7 +112,7 @@ def test_training_is_as_with_torchs_own_optimizer(network: RackNetwork, optim: A
     close_to(models[0], train_alone(lambda params: optim(params, **options), STEPS)[0])
 
 
-def test_learning_rates_may_change_between_steps_but_not_between_backward_and_step(network: RackNetwork) -> None:
+def test_learning_rates_may_not_change_between_backward_and_step(network: RackNetwork) -> None:
     fresh(network)
 
     def body(rank: int) -> torch.nn.Module:
@@ -244,7 +244,7 @@ def test_another_optimizers_state_is_refused_and_nothing_is_changed(network: Rac
     assert on_ranks(SIZE, body) == [1e-2] * SIZE
 
 
-def test_every_optimizer_without_a_service_draws_one_of_its_own_and_one_service_is_not_held_twice(
+def test_optimizers_without_a_service_draw_one_and_none_is_held_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = HashStore()
@@ -330,7 +330,7 @@ def test_gradients_that_are_changed_after_they_were_pushed_are_an_error(network:
     on_ranks(SIZE, body)
 
 
-def test_weights_that_somebody_else_has_changed_are_an_error_until_they_are_written(network: RackNetwork) -> None:
+def test_changed_weights_are_an_error_until_they_are_written(network: RackNetwork) -> None:
     fresh(network)
     pretrained = {name: torch.full_like(value, 0.25) for name, value in MODEL.state_dict().items()}
 
@@ -365,7 +365,7 @@ def test_weights_that_somebody_else_has_changed_are_an_error_until_they_are_writ
     close_to(on_ranks(SIZE, body)[0], train_alone(lambda params: torch.optim.SGD(params, lr=0.1), 1, start)[0])
 
 
-def test_parameters_that_share_memory_and_servers_that_are_none_are_refused() -> None:
+def test_parameters_that_share_memory_and_invalid_servers_are_refused() -> None:
     memory = torch.zeros(6)
     with pytest.raises(NetsumError, match="parameters 0 and 2 share memory"):
         layout.layout_of([{"params": [memory[:4], torch.zeros(2), memory[2:]]}])
@@ -417,7 +417,7 @@ def test_frozen_parameters_are_not_stepped_until_they_are_thawed(network: RackNe
     close_to(models[0], alone)
 
 
-def test_gradients_add_up_under_no_sync_and_a_second_backward_without_it_is_an_error(network: RackNetwork) -> None:
+def test_gradients_accumulate_only_under_no_sync(network: RackNetwork) -> None:
     fresh(network)
 
     def body(rank: int) -> torch.nn.Module:
@@ -445,7 +445,7 @@ def test_gradients_add_up_under_no_sync_and_a_second_backward_without_it_is_an_e
     close_to(models[0], alone)
 
 
-def test_after_an_error_ranks_join_again_and_repeat_from_the_last_whole_step(network: RackNetwork) -> None:
+def test_after_an_error_ranks_rejoin_and_repeat_from_the_last_step(network: RackNetwork) -> None:
     fresh(network)
     failed, told = threading.Event(), []
 

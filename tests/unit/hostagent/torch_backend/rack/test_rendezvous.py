@@ -43,7 +43,7 @@ def test_all_join_again_as_often_as_the_server_is_lost() -> None:
     on_ranks(3, body)
 
 
-def test_a_server_that_dies_in_the_last_step_leaves_no_rank_waiting_for_one_that_is_done() -> None:
+def test_a_server_lost_in_the_last_step_leaves_no_rank_waiting() -> None:
     store = HashStore()
     done, lacking = client(store, 0), client(store, 1)
     closing = threading.Timer(0.0, done.close)  # before or while the other waits

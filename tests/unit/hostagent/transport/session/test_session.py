@@ -171,9 +171,7 @@ def test_a_rank_taken_twice_and_a_contradictory_size_are_refused(ranks: list[Ran
         ranks[1].client.join("world", 1, 2)
 
 
-def test_a_restart_of_the_aggregator_resumes_everyone_from_the_least_unfinished(
-    service: Service, ranks: list[Rank]
-) -> None:
+def test_a_restarted_aggregator_resumes_from_the_least_unfinished_chunk(service: Service, ranks: list[Rank]) -> None:
     lease = gather(ranks)[0]
     service.loop.call_soon_threadsafe(service.driver.restart)
     for rank in ranks:
@@ -239,7 +237,7 @@ def test_leaving_lingers_until_all_have_left_and_gives_everything_back(service: 
     assert service.driver.entries_of == {}
 
 
-def test_a_rank_that_leaves_alone_is_released_after_a_while_and_the_others_know(ranks: list[Rank]) -> None:
+def test_a_rank_that_leaves_alone_is_released_and_the_others_know(ranks: list[Rank]) -> None:
     job = gather(ranks)[0].job
     assert ranks[0].client.leave(job, 42, timeout_s=WAIT_S)
     assert ranks[1].saw_leave.wait(WAIT_S)
@@ -260,9 +258,7 @@ def test_a_controller_killed_and_back_is_noticed_by_nobody(service: Service, ran
     assert {member.state for member in status.jobs[0].members} == {"joined"}
 
 
-def test_a_controller_that_lost_its_state_file_learns_everything_from_the_ranks(
-    service: Service, ranks: list[Rank]
-) -> None:
+def test_a_controller_without_state_file_learns_it_from_the_ranks(service: Service, ranks: list[Rank]) -> None:
     lease = gather(ranks)[0]
     service.stop()
     assert service.state is not None

@@ -50,7 +50,7 @@ def test_a_tree_gives_the_same_bits_for_every_order_of_arrival(dtype: str) -> No
         assert found.tobytes() == expected.tobytes()
 
 
-def test_a_single_buffer_does_not_because_float_addition_is_not_associative() -> None:
+def test_a_single_buffer_is_not_reproducible_with_floats() -> None:
     rows, random = rows_of("float32"), np.random.default_rng(3)
     found = {reduce_in_order(rows, random.permutation(CHILDREN), Algorithm.SINGLE).tobytes() for _ in range(50)}
     assert len(found) > 1

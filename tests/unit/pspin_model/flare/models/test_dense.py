@@ -33,7 +33,7 @@ def test_packet_rate_is_the_lower_of_what_cores_and_links_do() -> None:
     assert packet_rate(512, 100, 1.28) == 1 / 1.28
 
 
-def test_float32_ceiling_is_4_1_tbit_and_narrower_types_reach_the_line_rate() -> None:
+def test_float32_peaks_at_4_1_tbit_and_narrow_types_at_the_line_rate() -> None:
     assert ceiling_gbps(512, 1024, 1024) == 4096
     assert ceiling_gbps(512, 1024, 512, line_rate_gbps=1e9) == 2 * 4096
     assert ceiling_gbps(512, 1024, 256) == 6400
@@ -46,7 +46,7 @@ def test_half_of_the_contenders_go_first() -> None:
 
 
 @pytest.mark.parametrize(("gap", "expected"), [(1024, 1), (5000, 1), (512, 3), (1, 8)])
-def test_contention_ends_when_packets_of_a_block_are_as_far_apart_as_an_addition_takes(gap: int, expected: int) -> None:
+def test_contention_ends_when_packets_are_an_addition_apart(gap: int, expected: int) -> None:
     assert contenders(64, 8, 1024, gap) == expected
 
 
@@ -73,7 +73,7 @@ def test_crossovers_are_the_papers_128_and_512_kib() -> None:
 
 
 @pytest.mark.parametrize("size_kib", [64, 256, 1024])
-def test_the_chosen_algorithm_is_the_cheapest_in_memory_within_a_tenth_of_the_best_rate(size_kib: int) -> None:
+def test_the_choice_needs_least_memory_within_10_percent_of_the_best_rate(size_kib: int) -> None:
     message = replace(REFERENCE, message_bytes=size_kib << 10, buffers=4)
     found = {algorithm: predict(replace(message, algorithm=algorithm)) for algorithm in Algorithm}
     best = max(prediction.bandwidth_gbps for prediction in found.values())
@@ -102,5 +102,5 @@ def test_a_setting_without_anything_is_refused_by_name(name: str) -> None:
         replace(REFERENCE, **change)
 
 
-def test_traffic_of_a_host_is_the_message_once_against_almost_twice_on_a_ring() -> None:
+def test_a_host_sends_the_message_once_and_almost_twice_on_a_ring() -> None:
     assert host_bytes(1 << 20, 8) == {"in_network": 1 << 20, "ring": 7 / 4 * (1 << 20)}

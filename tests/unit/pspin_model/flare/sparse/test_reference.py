@@ -89,7 +89,7 @@ def test_a_block_without_pairs_finishes_with_an_empty_fragment() -> None:
     assert [(f.fragment, f.fragments, len(f.indices)) for f in taken.up] == [(0, 1, 0)]
 
 
-def test_blocks_of_any_number_of_fragments_finish_exactly_once_in_any_order() -> None:
+def test_blocks_of_fragments_finish_exactly_once_in_any_order() -> None:
     sent = [fragment(0, 0, 0, (1, 1)), fragment(0, 1, 0, (2, 2)), fragment(0, 2, 3, (3, 3)), fragment(1, 0, 1, (1, 4))]
     for order in permutations(sent):
         switch = node()
@@ -112,7 +112,7 @@ def test_a_repeated_fragment_is_not_added_and_a_lost_one_is_missed() -> None:
     assert switch.totals.repeats == 2
 
 
-def test_a_switch_below_the_root_sends_its_own_again_until_it_has_the_result() -> None:
+def test_a_switch_below_the_root_retransmits_until_it_has_the_result() -> None:
     leaf = SparseNode(SparseShape(10, 1, INT32), operator("sum"), is_root=False, number=3)
     first = leaf.take(fragment(0, 0, 1, (1, 1)))
     assert first.up[0].child == 3

@@ -91,7 +91,7 @@ def test_repeated_fragments_cost_time_and_change_nothing() -> None:
     assert len(run_twice.sent["cycle"]) == len(run_once.sent["cycle"])
 
 
-def test_a_lost_fragment_leaves_its_block_open_until_its_host_repeats_the_block() -> None:
+def test_a_lost_fragment_keeps_its_block_open_until_retransmission() -> None:
     machine = Machine(MACHINE, FLARE_COSTS)
     made = SparseRun(machine, replace(BASE, density=0.3).chosen(MACHINE))
     lost, child = int(made.traffic.block[0]), int(made.traffic.source[0])

@@ -101,12 +101,12 @@ def test_staggered_sending_raises_the_bandwidth_of_a_single_buffer() -> None:
     assert staggered.service_cycles < together.service_cycles
 
 
-def test_a_tree_is_faster_than_more_buffers_than_one_buffer_while_messages_are_small() -> None:
+def test_a_tree_is_fastest_while_messages_are_small() -> None:
     found = [run("4KiB", algorithm=name, children=32).bandwidth_gbps for name in ("single", "multi", "tree")]
     assert found == sorted(found)
 
 
-def test_one_buffer_catches_up_and_needs_least_memory_once_messages_are_large() -> None:
+def test_one_buffer_needs_least_memory_once_messages_are_large() -> None:
     single, tree = (run("128KiB", algorithm=name, children=16) for name in ("single", "tree"))
     assert single.bandwidth_gbps > 0.9 * tree.bandwidth_gbps
     assert single.working_peak_bytes <= tree.working_peak_bytes
@@ -218,7 +218,7 @@ def test_a_wrong_configuration_says_what_is_wrong(given: dict[str, Any], message
     assert message in str(caught.value)
 
 
-def test_auto_chooses_by_size_and_takes_the_tree_where_results_must_be_reproducible() -> None:
+def test_auto_chooses_by_size_and_the_tree_for_reproducible_results() -> None:
     sizes = [Reduction(size).chosen(flare_machine()).algorithm for size in (64 << 10, 256 << 10, 1 << 20)]
     assert sizes == ["tree", "multi", "single"]
     assert Reduction(1 << 20, reproducible=True).chosen(flare_machine()).algorithm == "tree"

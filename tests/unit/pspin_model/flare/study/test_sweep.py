@@ -33,7 +33,7 @@ def test_a_sweep_gives_the_same_rows_from_one_process_and_from_several() -> None
     assert without_time(there) == without_time(here)
 
 
-def test_busy_cores_and_longer_service_account_for_what_parts_from_the_model() -> None:
+def test_busy_cores_and_service_time_explain_deviations_from_the_model() -> None:
     rows = run_points(grid([4096, 16384], ["single", "multi", "tree"], [16], [8], BASE), workers=1)
     apart = [row for row in rows if abs(row["bandwidth_gbps"] / row["model_gbps"] - 1) > 0.1]
     assert len(apart) > 2

@@ -374,4 +374,4 @@ def test_records_complex_numbers_and_bfloat16_are_added() -> None:
     assert run.faults == []
     want = np.array([2, 0, 0, 2.5], np.float32) + np.array([1, 2, 3, -1], np.float32) + floats
     assert context.scratchpads[0].view(np.float32)[:4].tolist() == want.tolist()
-    assert (run.packets["end"] - run.packets["start"]).tolist() == [3 * 4, 4 * 4, 4]
+    assert (run.packets["end"] - run.packets["start"]).tolist() == [3 * 4, 4 * 4, 2 * 4]

@@ -146,9 +146,7 @@ def test_what_no_job_owns_is_deleted_on_connecting(machine: Machine, driver: P4R
     later.stop()
 
 
-def test_a_switch_that_comes_back_empty_is_loaded_again_and_reported_as_lost_state(
-    machine: Machine, driver: P4RuntimeDriver
-) -> None:
+def test_an_empty_switch_is_loaded_again_and_reported_as_lost_state(machine: Machine, driver: P4RuntimeDriver) -> None:
     events = started(driver)
     events.next("ready")
     driver.install(JOB)
