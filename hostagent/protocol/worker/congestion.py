@@ -27,9 +27,6 @@ LOSSY_WINDOW = 10
 """Frames, at least, however short the path."""
 PATH_WINDOWS = 2
 """What the path holds, so many times: with losses, and with round trips above this multiple of the shortest."""
-SILENT_ROUNDS = 64
-"""After a silence the window is that of the slots for so many rounds: ranks with small windows and holes in different
-places wait for each other, and where so much is lost a queue is not what loses it."""
 STARVED_ROUNDS = 16
 """In a row, with less than half of the highest rate, after which the path is another one: learnt anew."""
 RATE_SHIFT = 30
@@ -83,14 +80,6 @@ def note_loss(core: Any) -> None:
 
 
 @njit
-def note_silence(core: Any) -> None:
-    """A time-out without any result."""
-    core.congestion_window = core.window
-    core.trial_round = 0
-    core.silent_until_round = core.rounds + SILENT_ROUNDS
-
-
-@njit
 def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
     """A result: open the window; at the end of a round, look whether it is too large."""
     core.round_results += 1
@@ -119,7 +108,6 @@ def end_round(core: Any, now_ns: int) -> None:
         rtt_ns > PATH_WINDOWS * core.path_rtt_ns
         and core.lost_round > 0
         and core.rounds <= core.lost_round + LOSSY_ROUNDS
-        and core.rounds >= core.silent_until_round
     ):
         limit_to_path(core, rate)
         return
@@ -128,7 +116,7 @@ def end_round(core: Any, now_ns: int) -> None:
     if core.trial_round > 0:
         if core.rounds >= core.trial_round:
             judge_trial(core)
-    elif core.round_least_ns > target_ns and core.rounds >= max(core.held_until_round, core.silent_until_round):
+    elif core.round_least_ns > target_ns and core.rounds >= core.held_until_round:
         core.slow_start = 0
         core.trial_round = core.rounds + TRIAL_ROUNDS
         core.tried_window, core.tried_rtt_ns = window, core.round_least_ns

@@ -14,7 +14,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i64, zero_bytes
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker import compiled_calls
-from hostagent.protocol.worker.congestion import may_send, note_loss, note_silence
+from hostagent.protocol.worker.congestion import may_send, note_loss
 from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
 from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
 from hostagent.protocol.worker.operations import (
@@ -228,8 +228,6 @@ def send_probes(core: Any, out: int, capacity: int, now_ns: int) -> int:
     if capacity < MOST_PROBES or now_ns < timer_ns(core):
         return 0
     core.backoff += 1
-    if core.smoothed_rtt_ns > 0:  # before any answer nothing is known of the path
-        note_silence(core)
     count, place, lowest = 0, newest_sent(core), core.floor & (core.ring - 1)
     if place != NONE and place != lowest:
         emit(core, out, count, place, now_ns)
