@@ -27,6 +27,8 @@ SMALLEST_REORDERING_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
 REORDERING_SHIFT = 2
 """Nor is that of a quarter of the shortest round trip (RFC 8985, section 6.2)."""
+LATE = 1 << 16
+LATE_SHIFT = 6
 NEVER_NS = 2**62
 
 
@@ -60,9 +62,11 @@ def reordering_ns(core: Any) -> Any:
 def note_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
     """A chunk in flight has been answered, and is still in its list: a sample, and what it proves of others."""
     rtt_ns = now_ns - chunk.sent_ns
-    if chunk.list == FRESH:
+    if chunk.list == FRESH or (is_waiting and chunk.tries == 2):
         take_sample(core, rtt_ns, now_ns)
         note_round_trip(core, rtt_ns)
+    if not is_waiting:
+        core.late_share += ((LATE if chunk.list != FRESH else 0) - core.late_share) >> LATE_SHIFT
     if chunk.tries > 1 and (is_waiting or rtt_ns >= core.least_rtt_ns) and chunk.sent_ns >= core.repeated_ns:
         core.repeated_ns = chunk.sent_ns
         core.repeated_rtt_ns = rtt_ns
@@ -115,7 +119,7 @@ def patient_until_ns(core: Any, chunk: Any) -> Any:
 
     There is no time to lose where the missing result holds up others.
     """
-    if core.in_flight == 0 or is_urgent(core, chunk.number):
+    if core.in_flight == 0 or is_urgent(core, chunk.number) or core.late_share > LATE // 2:
         return 0
     turn = (core.child + chunk.number) % core.workers
     return chunk.sent_ns + (1 + turn) * 5 * core.smoothed_rtt_ns // 4

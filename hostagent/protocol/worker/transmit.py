@@ -233,8 +233,9 @@ def send_probes(core: Any, out: int, capacity: int, now_ns: int) -> int:
         emit(core, out, count, place, now_ns)
         count += 1
     if is_in_flight(core, core.floor):
-        emit(core, out, count, lowest, now_ns)
-        count += 1
+        while count < MOST_PROBES:
+            emit(core, out, count, lowest, now_ns)
+            count += 1
     core.timer_began_ns = now_ns
     core.retransmissions_by_timeout += count
     return count
