@@ -21,6 +21,7 @@ from emulator.native.jit import njit
 FIRST_WINDOW = 10
 """Frames, as RFC 6928; grows by one with each result (slow start)."""
 LEAST_WINDOW = 4
+ROUND_SAMPLES = 4
 LOSSY_ROUNDS = 16
 """Rounds after a loss in which the path counts as one that loses frames."""
 LOSSY_WINDOW = 10
@@ -86,7 +87,7 @@ def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
     if core.limited and core.slow_start:
         core.congestion_window = min(core.congestion_window + 1, core.window)
     is_over = first_sent_ns >= core.round_began_ns and now_ns > core.round_began_ns
-    if is_over and (2 * core.round_samples >= core.congestion_window or core.round_losses > 0):
+    if is_over and (2 * core.round_samples >= core.congestion_window or (core.round_losses > 0 and core.round_samples >= ROUND_SAMPLES)):
         end_round(core, now_ns)
         begin_round(core, now_ns)
 

@@ -43,6 +43,8 @@ def reset_retransmission(core: Any, now_ns: int) -> None:
     core.repeated_ns = 0
     core.repeated_rtt_ns = 0
     core.timer_began_ns = now_ns
+    if core.smoothed_rtt_ns == 0:
+        core.late_share = LATE // 2
     reset_congestion(core, now_ns)
 
 
@@ -62,7 +64,7 @@ def reordering_ns(core: Any) -> Any:
 def note_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
     """A chunk in flight has been answered, and is still in its list: a sample, and what it proves of others."""
     rtt_ns = now_ns - chunk.sent_ns
-    if chunk.list == FRESH or (is_waiting and chunk.tries == 2):
+    if chunk.list == FRESH or (is_waiting and rtt_ns >= core.least_rtt_ns):
         take_sample(core, rtt_ns, now_ns)
         note_round_trip(core, rtt_ns)
     if not is_waiting:
@@ -143,7 +145,7 @@ def timer_ns(core: Any) -> Any:
         place = tail(core, WAITED)
     if place == NONE:
         return NEVER_NS
-    return max(chunk_in(core, place).sent_ns, core.timer_began_ns) + timeout_ns(core, core.backoff)
+    return max(chunk_in(core, place).sent_ns, core.timer_began_ns) + timeout_ns(core, core.backoff // 2)
 
 
 @njit

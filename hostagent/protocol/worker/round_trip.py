@@ -73,4 +73,4 @@ def take_sample(record: Any, rtt_ns: int, now_ns: int) -> None:
 @njit
 def timeout_ns(record: Any, backoff: int) -> Any:
     """The time-out after ``backoff`` expiries without progress: doubled by each, up to LARGEST_RTO_NS."""
-    return min(record.rto_ns << min(backoff // 2, MOST_BACKOFF), LARGEST_RTO_NS)
+    return min(record.rto_ns << min(backoff, MOST_BACKOFF), LARGEST_RTO_NS)
