@@ -22,6 +22,7 @@ FIRST_WINDOW = 10
 """Frames, as RFC 6928; grows by one with each result (slow start)."""
 LEAST_WINDOW = 4
 ROUND_SAMPLES = 4
+"""Of a round with losses, without which the least of them may be another rank's delay; of others half a window."""
 LOSSY_ROUNDS = 16
 """Rounds after a loss in which the path counts as one that loses frames."""
 LOSSY_WINDOW = 10
@@ -87,7 +88,8 @@ def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
     if core.limited and core.slow_start:
         core.congestion_window = min(core.congestion_window + 1, core.window)
     is_over = first_sent_ns >= core.round_began_ns and now_ns > core.round_began_ns
-    if is_over and (2 * core.round_samples >= core.congestion_window or (core.round_losses > 0 and core.round_samples >= ROUND_SAMPLES)):
+    least_samples = ROUND_SAMPLES if core.round_losses > 0 else (core.congestion_window + 1) // 2
+    if is_over and core.round_samples >= least_samples:
         end_round(core, now_ns)
         begin_round(core, now_ns)
 
@@ -104,12 +106,8 @@ def end_round(core: Any, now_ns: int) -> None:
     core.rounds += 1
     rate = (core.round_results << RATE_SHIFT) // (now_ns - core.round_began_ns)
     core.best_rate = max(core.best_rate - (core.best_rate >> 6), rate)
-    rtt_ns = core.round_least_ns if core.round_least_ns > 0 else core.smoothed_rtt_ns
-    if (
-        rtt_ns > PATH_WINDOWS * core.path_rtt_ns
-        and core.lost_round > 0
-        and core.rounds <= core.lost_round + LOSSY_ROUNDS
-    ):
+    is_lossy = core.lost_round > 0 and core.rounds <= core.lost_round + LOSSY_ROUNDS
+    if is_lossy and core.round_least_ns > PATH_WINDOWS * core.path_rtt_ns:
         limit_to_path(core, rate)
         return
     window = core.congestion_window

@@ -3,11 +3,12 @@
 - Overtaken, as in RACK (RFC 8985): something sent later has been answered, and the round trip that took has passed.
   FRESH chunks are overtaken by the result of a chunk *first* sent later: a result may be due to another rank, so the
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
-  answered, by a result or a `waiting`; and FRESH
-  ones after a silence where the congestion window is small, so that those that wait for other ranks do not fill it.
+  answered, by a result or a `waiting`; and FRESH ones after a silence where the congestion window is small, so that
+  those that wait for other ranks do not fill it.
   WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
-  RFC 9002's PTO). What their results overtake follows. Doubled by each silence, and ended by any result.
+  RFC 9002's PTO). What their results overtake follows. Doubled by every second silence (a probe and its answer are lost
+  easily, too), and ended by any result.
 
 An overtaken chunk is DUE. Where others need its result soon it goes at once. Else it has patience: the rank that it
 really waits for may recover it, and what is merely queued comes.
@@ -27,8 +28,10 @@ SMALLEST_REORDERING_NS = 50_000
 """Reordering that is no sign of loss however short the round trip: a batch of frames is handled in this time."""
 REORDERING_SHIFT = 2
 """Nor is that of a quarter of the shortest round trip (RFC 8985, section 6.2)."""
-LATE = 1 << 16
+EVERY_RESULT = 1 << 16
+"""``late_share`` where every result is late."""
 LATE_SHIFT = 6
+"""The share of late results is smoothed over about 64 of them."""
 NEVER_NS = 2**62
 
 
@@ -44,7 +47,7 @@ def reset_retransmission(core: Any, now_ns: int) -> None:
     core.repeated_rtt_ns = 0
     core.timer_began_ns = now_ns
     if core.smoothed_rtt_ns == 0:
-        core.late_share = LATE // 2
+        core.late_share = EVERY_RESULT // 2
     reset_congestion(core, now_ns)
 
 
@@ -55,6 +58,16 @@ def is_urgent(core: Any, number: int) -> Any:
 
 
 @njit
+def are_most_late(core: Any) -> Any:
+    """Have most of the last results come of chunks that were overtaken before?
+
+    Then about every chunk loses a contribution (1 - (1 - p)^(n + 1) is 1/2 at 13 % loss for n = 4): most repeats are
+    needed, and turns would delay every chain of chunks.
+    """
+    return core.late_share > EVERY_RESULT // 2
+
+
+@njit
 def reordering_ns(core: Any) -> Any:
     """How much later than something sent later an answer may come before its chunk counts as lost."""
     return max(core.least_rtt_ns >> REORDERING_SHIFT, SMALLEST_REORDERING_NS)
@@ -62,13 +75,17 @@ def reordering_ns(core: Any) -> Any:
 
 @njit
 def note_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
-    """A chunk in flight has been answered, and is still in its list: a sample, and what it proves of others."""
+    """A chunk in flight has been answered, and is still in its list: a sample, and what it proves of others.
+
+    A ``waiting`` after two tries answers the second, and is a sample of the path alone: no other rank delays it.
+    """
     rtt_ns = now_ns - chunk.sent_ns
-    if chunk.list == FRESH or (is_waiting and rtt_ns >= core.least_rtt_ns):
+    if chunk.list == FRESH or (is_waiting and chunk.tries == 2):
         take_sample(core, rtt_ns, now_ns)
         note_round_trip(core, rtt_ns)
     if not is_waiting:
-        core.late_share += ((LATE if chunk.list != FRESH else 0) - core.late_share) >> LATE_SHIFT
+        late = EVERY_RESULT if chunk.list != FRESH else 0
+        core.late_share += (late - core.late_share) >> LATE_SHIFT
     if chunk.tries > 1 and (is_waiting or rtt_ns >= core.least_rtt_ns) and chunk.sent_ns >= core.repeated_ns:
         core.repeated_ns = chunk.sent_ns
         core.repeated_rtt_ns = rtt_ns
@@ -119,9 +136,9 @@ def patient_until_ns(core: Any, chunk: Any) -> Any:
     A turn is as long as a retransmission and its result take, so that the next rank knows (Floyd et al., A Reliable
     Multicast Framework, SIGCOMM 1995: timers at random there; the chunk's number serves as the random number here).
 
-    There is no time to lose where the missing result holds up others.
+    There is no time to lose where the missing result holds up others, and no use in turns where most are late.
     """
-    if core.in_flight == 0 or is_urgent(core, chunk.number) or core.late_share > LATE // 2:
+    if core.in_flight == 0 or is_urgent(core, chunk.number) or are_most_late(core):
         return 0
     turn = (core.child + chunk.number) % core.workers
     return chunk.sent_ns + (1 + turn) * 5 * core.smoothed_rtt_ns // 4

@@ -224,7 +224,10 @@ def core_poll_transmit(address: int, out: int, capacity: int, consumed: int, now
 
 @njit
 def send_probes(core: Any, out: int, capacity: int, now_ns: int) -> int:
-    """After too long a silence, whatever the congestion window: the chunk sent last, and the lowest unfinished."""
+    """After too long a silence, whatever the congestion window: the chunk sent last, and the lowest unfinished.
+
+    Where only the latter is in flight it goes twice: two frames are lost less easily than one.
+    """
     if capacity < MOST_PROBES or now_ns < timer_ns(core):
         return 0
     core.backoff += 1
