@@ -80,7 +80,7 @@ def bulk(schedule: Schedule, chunks: int) -> Lab:
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_30_percent_loss_takes_a_bounded_number_of_round_trips(workers: int) -> None:
-    """4,096 chunks through 256 slots: 16 round trips without loss. PROTOCOL.md, section 7.5, says what makes the bound."""
+    """16 round trips without loss: 4,096 chunks, 256 slots. PROTOCOL.md, section 7.5, says what makes the bound."""
     lab = bulk(Schedule(seed=2, workers=workers, window=256, lanes=4, loss=0.3), 4096)
     assert lab.now_ns / (2 * TICK_NS) < 164
 
