@@ -21,7 +21,7 @@ from emulator.native.jit import njit
 FIRST_WINDOW = 10
 """Frames, as RFC 6928; grows by one with each result (slow start)."""
 LEAST_WINDOW = 4
-ROUND_SAMPLES = 4
+ROUND_SAMPLES = 2
 """Of a round with losses, without which the least of them may be another rank's delay; of others half a window."""
 LOSSY_ROUNDS = 16
 """Rounds after a loss in which the path counts as one that loses frames."""
