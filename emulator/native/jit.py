@@ -7,6 +7,9 @@ from typing import Any, overload
 
 from emulator.native.deferred import Deferred
 
+whole_program = False
+"""Set by ``emulator.native.whole_program``: only compiled code calls a function, and nothing is cached."""
+
 
 @overload
 def njit(function: Callable[..., Any], **options: Any) -> Any: ...
@@ -33,7 +36,9 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     from emulator.native.jit_locator import our_cache
 
-    internal = options.pop("internal", False)
+    internal = options.pop("internal", False) or whole_program
+    if whole_program:
+        options["cache"] = False
     if internal:
         options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
     with our_cache():

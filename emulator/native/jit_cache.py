@@ -34,7 +34,8 @@ def machine_key() -> str:
 
     # read, not asked of importlib.metadata, whose import alone takes a tenth of the start of a switch
     numba = find_spec("numba")
-    assert numba is not None and numba.origin is not None
+    assert numba is not None
+    assert numba.origin is not None
     numba_version = hashlib.sha256(Path(numba.origin).with_name("_version.py").read_bytes()).hexdigest()[:16]
     cpu = llvmlite.binding.get_host_cpu_name()
     features = llvmlite.binding.get_host_cpu_features().flatten()

@@ -48,7 +48,7 @@ def _compile_once(file: Path, entries: Entries, say: bool) -> bool:
         if say:
             print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
         made = file.with_suffix(f".{os.getpid()}")
-        made.write_bytes(build(entries))
+        build(entries, made)
         made.rename(file)
         return True
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from emulator.p4.library import ProgramNotFound, find_program
-from emulator.v1model.summaries import Summary, find_summary, p4info_texts, store_summary, summary_key
+from emulator.v1model.summaries import Summary, find_summary, message_texts, store_summary, summary_key
 
 if TYPE_CHECKING:
     from emulator.p4.errors import CompileError
@@ -83,7 +83,7 @@ def run_compile(
         if (
             p4info is not None
             and error.p4info is not None
-            and not write_p4info(p4info_texts(error.p4info), p4info, errors)
+            and not write_p4info(message_texts(error.p4info), p4info, errors)
         ):
             return _refuse(error, errors, "P4Info was written, machine code was not made")
         return _refuse(error, errors)
@@ -140,7 +140,7 @@ def _cold(path: str, request: Request, has_code: bool) -> Summary:
     info = checked.p4info
     summary = Summary(
         checked.program.name, len(info.tables), len(info.actions), len(info.counters) + len(info.direct_counters),
-        len(info.registers), code_bytes, tuple(map(str, checked.warnings)), p4info_texts(info), checked.sources,
+        len(info.registers), code_bytes, tuple(map(str, checked.warnings)), message_texts(info), checked.sources,
     )  # fmt: skip
     store_summary(_key(path, request, has_code), summary)
     return summary

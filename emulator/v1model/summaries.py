@@ -24,9 +24,6 @@ _OWN_FOLDERS = ("p4", "v1model", "native", "ports")
 _LIBRARIES = ("llvmlite", "numba", "google", "p4")
 
 
-_P4INFO_HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
-
-
 @dataclass(frozen=True, slots=True)
 class Summary:
     name: str
@@ -121,12 +118,15 @@ def _processor() -> str:
         return platform.node()
 
 
-def p4info_texts(message: Any) -> dict[str, str]:
-    """P4Info as files of each format, by their suffix, as p4c writes them; the binary one in hexadecimal."""
+def message_texts(message: Any) -> dict[str, str]:
+    """P4Info or another message as files of each format, by their suffix, as p4c writes them; the binary one in
+    hexadecimal."""
     from google.protobuf import json_format, text_format
 
+    kind = message.DESCRIPTOR
+    header = f"# proto-file: {kind.file.name}\n# proto-message: {kind.full_name}\n\n"
     return {
         ".bin": message.SerializeToString(deterministic=True).hex(),
         ".json": json_format.MessageToJson(message, indent=1) + "\n",
-        ".txtpb": _P4INFO_HEADER + text_format.MessageToString(message),
+        ".txtpb": header + text_format.MessageToString(message),
     }

@@ -103,7 +103,7 @@ def _compile_config(path: str, config: DeviceConfig, p4info: Path | None, as_jso
     from emulator.p4.errors import CompileError
     from emulator.p4runtime.pipeline.programs import load_config
     from emulator.v1model.command import write_p4info
-    from emulator.v1model.summaries import Summary, p4info_texts
+    from emulator.v1model.summaries import Summary, message_texts
 
     started = time.perf_counter()
     try:
@@ -114,7 +114,7 @@ def _compile_config(path: str, config: DeviceConfig, p4info: Path | None, as_jso
     info = compiled.p4info
     summary = Summary(
         Path(path).stem, len(info.tables), len(info.actions), len(info.counters) + len(info.direct_counters),
-        len(info.registers), len(compiled.object_code), (), p4info_texts(info), (),
+        len(info.registers), len(compiled.object_code), (), message_texts(info), (),
     )  # fmt: skip
     if p4info is not None and (status := write_p4info(summary.p4info, str(p4info), sys.stderr)):
         return status

@@ -28,27 +28,22 @@ def warm(*, quiet: bool = False, as_json: bool = False) -> int:
     import json
 
     from emulator.switch.tables.masked_bits import compile_loops
-    from hostagent.rackserver.core import compile_services
     from hostagent.transport.warm import ensure_warm
 
-    started = time.monotonic()
+    began_s = time.monotonic()
     if not quiet and not as_json:
         print("compiling loops and the aggregation program, once for this version (a minute or two)", flush=True)
-    switch, *others = starts()
     try:
         with ThreadPoolExecutor() as pool:  # of processes, so that every core compiles
-            started_switch = pool.submit(start_once, switch)
+            started = [pool.submit(start_once, words) for words in starts()]
             ensure_warm(say=False)
             compile_loops()
-            started_switch.result()  # it has compiled the ports' loops, which the others load
-            started_others = [pool.submit(start_once, words) for words in others]
-            compile_services()
-            for future in started_others:
+            for future in started:
                 future.result()
     except WarmError as error:
         print(f"netsum warm: {error}", file=sys.stderr)
         return 1
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - began_s
     if as_json:
         print(json.dumps({"seconds": round(seconds, 2)}))
     elif not quiet:

@@ -33,7 +33,7 @@ from hostagent.rackserver.frames.lanes import combine
 from hostagent.rackserver.frames.tx_slots import RUNS
 from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
-from hostagent.rackserver.process_batch import PROGRAM, program_address
+from hostagent.rackserver.process_batch import process
 from hostagent.rackserver.records import (
     CHILD,
     COUNTERS,
@@ -338,7 +338,7 @@ class RackServer:
     @property
     def program_address(self) -> int:
         """See `CompiledAggregator`."""
-        return program_address()
+        return entry_address(process)
 
     @property
     def context_address(self) -> int:
@@ -352,7 +352,7 @@ class RackServer:
 
     def process(self, batch: FrameBatch, now_ns: int) -> int | None:
         """See `Aggregator`."""
-        due = PROGRAM(self.address, *batch.record[0].tolist()[:3], batch.count, now_ns)
+        due = process(self.address, *batch.record[0].tolist()[:3], batch.count, now_ns)
         return None if due < 0 else int(due)
 
     # --- What is counted --------------------------------------------------------------------------------------------

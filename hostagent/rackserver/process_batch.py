@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
-from numba.core import types
-
 from emulator.native.jit import njit
 from hostagent.rackserver.frames.loops import finish, serve
 from hostagent.rackserver.frames.tx_slots import close_runs
@@ -34,15 +30,3 @@ def process(address: int, addresses: int, lengths: int, ports: int, frames: int,
     if server.fair_queues:
         set_allowances(server.fair_queues)
     return NEVER
-
-
-PROGRAM = process
-
-
-@functools.cache
-def program_address() -> int:
-    """Address of ``process`` as machine code: a function of six int64 that returns an int64."""
-    arguments = (types.int64,) * 6
-    process.compile(types.int64(*arguments))
-    result = process.overloads[arguments]
-    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))

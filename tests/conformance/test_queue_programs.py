@@ -72,6 +72,17 @@ def test_a_trace_shows_depths_and_times() -> None:
     ]
 
 
+def test_packets_that_are_recirculated_from_a_queue_are_looked_up_as_others_are() -> None:
+    """Look-ups begin ahead for the frames of a batch, and such packets are none of them: addresses of later frames, as
+    well as others."""
+    arrivals = [(MS * i, [struct.pack("!IBB", 0x0A0000F0 + 64 * n + i, n % 4, 0) for n in range(20)]) for i in range(3)]
+    without, _ = run("again.p4", arrivals, rate=None)
+    slowly, _ = run("again.p4", arrivals, rate=500)
+    assert len(slowly) == 60
+    assert sorted(slowly) == sorted(without)
+    assert len({frame[5] for frame in slowly}) > 3  # more than one look-up of a packet finds something
+
+
 def test_random_early_detection_drops_before_the_queue_is_full() -> None:
     """Twice as many packets as the rate lets through: no packet finds the queue full, and the average stays between the
     thresholds."""

@@ -16,6 +16,8 @@ Json = dict[str, Any]
 STANDARD = "standard_metadata"
 SCALARS = "scalars"
 """The metadata instance that holds all variables, as in p4c's output."""
+VARBIT_FIELD = "field"
+"""A variable of type varbit is a metadata instance of its own, with this field: a header has one such field at most."""
 
 
 class Unwritable(CompileError):

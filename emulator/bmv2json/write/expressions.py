@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from emulator.bmv2json.write.context import SCALARS, Context, Json, hexstr, operation, parameter
+from emulator.bmv2json.write.context import SCALARS, VARBIT_FIELD, Context, Json, hexstr, operation, parameter
 from emulator.p4 import ir
 
 _PLAIN = {"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"}
@@ -20,7 +20,7 @@ def variable(cx: Context, v: ir.Variable) -> Json:
     if v.name in cx.parameters:
         return {"type": "local", "value": cx.parameters[v.name]}
     if isinstance(v.type, ir.VarBits):
-        raise cx.fail("a local variable of type varbit")
+        return {"type": "field", "value": [v.name, VARBIT_FIELD]}
     instance, _, name = v.name.rpartition(".")
     if instance in cx.standard:
         return {"type": "field", "value": [instance, name]}
@@ -142,8 +142,6 @@ def truth(cx: Context, expr: ir.Expr) -> Json:
         case ir.Binary(op, left, right) if op.value in _LOGIC:
             return operation(_LOGIC[op.value], truth(cx, left), truth(cx, right))
         case ir.Binary(op, left, right):
-            if isinstance(left.type, ir.VarBits):
-                raise cx.fail("a comparison of varbit fields")
             side = truth if left.type == ir.BOOL else number
             return operation(op.value, side(cx, left), side(cx, right))
         case ir.Mux(condition, then, otherwise):

@@ -29,12 +29,21 @@ class _Exits:
     """``exit``: the clean-ups of the regions around, then the end."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Continuation:
+    """What follows an application of a table."""
+
+    node: Node
+    looks_at_result: bool
+
+
 @dataclass(slots=True)
 class Pipeline:
     cx: Context
     action_ids: dict[str, int]
     json: Json
-    applied: set[str] = field(default_factory=set)
+    applied: dict[str, tuple[_Continuation, Node]] = field(default_factory=dict)
+    """By table applied so far: what follows it, and the node where its application begins."""
 
 
 def pipeline(cx: Context, name: str, number_: int, control: ir.Control, action_ids: dict[str, int]) -> Json:
@@ -153,10 +162,14 @@ def _conditional(p: Pipeline, expression: Json, yes: Node, no: Node) -> str:
 # --- tables ------------------------------------------------------------------------------------------------------
 
 
-def _apply(p: Pipeline, s: ir.ApplyTable, following: Node) -> str:
+def _apply(p: Pipeline, s: ir.ApplyTable, following: Node) -> Node:
+    """bmv2 has a table once, with one continuation for each outcome."""
+    continuation = _Continuation(following, s.hit is not None or s.action_run is not None)
     if s.table in p.applied:
-        raise p.cx.fail(f"table {s.table} applied more than once")
-    p.applied.add(s.table)
+        known, begin = p.applied[s.table]
+        if known.looks_at_result or continuation != known:
+            raise p.cx.fail(f"table {s.table} applied in several places that go on differently")
+        return begin
     table = p.cx.program.table(s.table)
     listed = [ir.control_plane_action(a.action) for a in table.actions]
     next_tables: Json = dict.fromkeys(listed, following)
@@ -169,7 +182,9 @@ def _apply(p: Pipeline, s: ir.ApplyTable, following: Node) -> str:
         next_tables = {"__HIT__": hit, "__MISS__": miss}
     json, before = _table(p, table, next_tables, following)
     p.json["tables"].append(json)
-    return _action(p, before, s.table) or s.table
+    begin = _action(p, before, s.table)
+    p.applied[s.table] = (continuation, begin)
+    return begin
 
 
 def _set(target: ir.Variable, value: int) -> ir.Statement:
@@ -185,6 +200,9 @@ def _table(p: Pipeline, table: ir.Table, next_tables: Json, following: Node) -> 
     profile = next((e for e in table.attached if e.extern.startswith("action_")), None)
     meter = next((e for e in table.attached if e.extern == "direct_meter"), None)
     kinds = {k.match_kind for k in keys}
+    if sum(k.match_kind == "lpm" for k in keys) > 1:
+        p.cx.span = table.span
+        raise p.cx.fail("a table with two lpm keys")
     overall = next((k for k in ("range", "ternary", "optional", "lpm") if k in kinds), "exact")
     json: Json = {
         "name": table.name, "id": next(p.cx.numbers), **source_info(table.span), "key": written,

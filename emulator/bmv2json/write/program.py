@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.bmv2json.write import statements
-from emulator.bmv2json.write.context import SCALARS, STANDARD, Context, Json, source_info
+from emulator.bmv2json.write.context import SCALARS, STANDARD, VARBIT_FIELD, Context, Json, source_info
 from emulator.bmv2json.write.expressions import place, truth
 from emulator.bmv2json.write.externs import calculation
 from emulator.bmv2json.write.parsers import parser
@@ -119,6 +119,11 @@ def _storage(cx: Context) -> Json:
     instance(SCALARS, "scalars_0", metadata=True)
     for name in sorted(cx.standard, key=lambda n: (n != STANDARD, n)):
         instance(name, STANDARD, metadata=True)
+    for v in variables:
+        if isinstance(v.type, ir.VarBits):
+            name = f"struct$varbit{v.type.max_width_bits}"
+            types.setdefault(name, _varbit_type(name, v.type, len(types)))
+            instance(v.name, name, metadata=True)
     for header in program.headers:
         if header.type.name not in types:
             types[header.type.name] = _header_type(header.type, len(types))
@@ -141,6 +146,10 @@ def _header_type(type_: ir.HeaderType, number: int) -> Json:
     if type_.varbit is not None:
         json["max_length"] = (type_.length_bits + 7) // 8
     return json
+
+
+def _varbit_type(name: str, type_: ir.VarBits, number: int) -> Json:
+    return {"name": name, "id": number, "fields": [[VARBIT_FIELD, "*"]], "max_length": (type_.max_width_bits + 7) // 8}
 
 
 def _field(name: str, type_: ir.Type) -> list[object]:
@@ -213,6 +222,8 @@ def _arrays(cx: Context) -> Json:
             if kind == "Checksum16":
                 raise cx.fail("Checksum16")
             continue
+        if not is_direct and not extern.arguments[0]:
+            raise cx.fail(f"a {kind} without elements")
         array: Json = {"name": extern.name, "id": len(written[f"{kind}_arrays"]), **source_info(extern.span)}
         array |= {"is_direct": True, "binding": bound} if is_direct else {"size": extern.arguments[0]}
         if kind == "register":

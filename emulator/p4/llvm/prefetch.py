@@ -149,10 +149,14 @@ class Prefetcher:
     def __init__(self, allocas: Builder, tables: tuple[PrefetchedTable, ...]) -> None:
         self._tables = tables
         self._cells: dict[str, Value] = {}
+        self.no_cells: dict[str, Value] = {}
+        """By table, a cell for packets that are not of the batch: nothing is done ahead for them."""
         for table in tables:
             if table.layout.search is Search.LPM:
-                words = CELLS * cell_bytes(table.layout) // WORD_BYTES
-                self._cells[table.layout.name] = allocas.alloca(I64, words)
+                words = cell_bytes(table.layout) // WORD_BYTES
+                self._cells[table.layout.name] = allocas.alloca(I64, CELLS * words)
+                self.no_cells[table.layout.name] = allocas.alloca(I64, words)
+                forget(allocas, self.no_cells[table.layout.name])
         kind = llvm.FunctionType(VOID, [PTR, PTR, PTR, I64, I64, *[PTR] * len(self._cells)])
         self._function = llvm.Function(allocas.module, kind, FUNCTION)
         self._function.linkage = "internal"

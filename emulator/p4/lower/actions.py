@@ -5,7 +5,7 @@ from __future__ import annotations
 from emulator.p4 import ir
 from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
-from emulator.p4.check.reporting import fail
+from emulator.p4.check.reporting import declared_at, fail, warn
 from emulator.p4.errors import Kind
 from emulator.p4.lower import calls, erasure, instances
 from emulator.p4.lower.context import Context
@@ -51,13 +51,27 @@ def table_action(cx: Context, listed: r.TableAction) -> ir.Action:
     known = record.variants.get(listed)
     if known is not None:
         return known
-    instances.claim(cx, "action", record.name, listed.action.at, record.symbol)
+    _share_name(cx, record, listed)
     number = cx.names.variants[record.name] = cx.names.variants.get(record.name, 0) + 1
     name = record.name if number == 1 else f"{record.name}{ir.VARIANT}{number}"
     made = record.variants[listed] = _made(cx, record, listed, name)
     record.action = record.action or made
     cx.made.actions.append(made)
     return made
+
+
+def _share_name(cx: Context, record: ActionRecord, listed: r.TableAction) -> None:
+    """Actions of one control-plane name are one action to the control plane, so they must have the same data. p4c takes
+    such programs as long as it does not have to write P4Info."""
+    symbol = record.symbol
+    data = tuple((p.name, str(cx.type(p.type))) for p in symbol.parameters if not p.direction)
+    known, known_data = cx.names.actions.setdefault(record.name, (symbol, data))
+    if known is symbol:
+        return
+    at, text = listed.action.at, f"two actions have the control-plane name {record.name!r}"
+    if data != known_data:
+        fail(cx, at, f"{text} and not the same data", Kind.DUPLICATE, declared_at(cx, known.at))
+    warn(cx, at, f"{text}: P4Info has one for both, and p4c refuses to write it")
 
 
 def choice(cx: Context, chosen: r.ActionChoice, listed: dict[r.ActionSymbol, r.TableAction]) -> ir.ActionCall:

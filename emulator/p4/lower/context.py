@@ -58,7 +58,9 @@ class Names:
     control: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Kind and control-plane name, to a token and the owner."""
     variants: dict[str, int] = field(default_factory=dict)
-    """Actions made of one name: variants, and those of instances that share it by ``@name(".x")``."""
+    """Actions made of one name: variants, and those that share it by ``@name(".x")``."""
+    actions: dict[str, tuple[r.ActionSymbol, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    """By control-plane name: the first action in a table that has it, and the names and types of its data."""
 
     def unique(self, name: str) -> str:
         """The name, with a number appended when it is in use."""

@@ -7,6 +7,7 @@ from emulator.p4.check import resolved as r
 from emulator.p4.check import type_system as t
 from emulator.p4.check.annotations import annotation_text
 from emulator.p4.check.reporting import fail, warn
+from emulator.p4.errors import Kind
 from emulator.p4.lower import actions, entries, evaluation, instances, storage
 from emulator.p4.lower.context import Context
 from emulator.p4.lower.entries import unsigned
@@ -90,6 +91,7 @@ def _table(cx: Context, record: TableRecord, values: list[ir.Expr]) -> ir.Table:
         ir.TableAction(actions.table_action(cx, element).name, _scope(element), ir_annotations(element.annotations))
         for element in symbol.actions
     )
+    _check_names(cx, record, listed_actions)
     assert symbol.default is not None
     size = 0 if symbol.size is None else instances.known_number(cx, symbol.size, "a table's size", 0)
     return ir.Table(
@@ -98,6 +100,16 @@ def _table(cx: Context, record: TableRecord, values: list[ir.Expr]) -> ir.Table:
         _attached(cx, record), ir_annotations(symbol.annotations), cx.span(symbol),
         symbol.flags.get("support_timeout", False),
     )  # fmt: skip
+
+
+def _check_names(cx: Context, record: TableRecord, listed: tuple[ir.TableAction, ...]) -> None:
+    """The control plane chooses an action by its name."""
+    seen: set[str] = set()
+    for element, action in zip(record.symbol.actions, listed, strict=True):
+        name = ir.control_plane_action(action.action)
+        if name in seen:
+            fail(cx, element.action.at, f"table {record.name} lists two actions called {name!r}", Kind.DUPLICATE)
+        seen.add(name)
 
 
 def _scope(listed: r.TableAction) -> ir.ActionScope:

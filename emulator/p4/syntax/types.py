@@ -45,9 +45,9 @@ def parse(cx: Cursor) -> s.TypeNode:
     kind = cx.kinds[at]
     if kind in SIMPLE_TYPES or kind == "void":
         cx.position = at + 1
-        return s.SimpleType(at, kind)
+        return stack_suffix(cx, s.SimpleType(at, kind))
     if kind in ("bit", "int", "varbit"):
-        return _bit_type(cx)
+        return stack_suffix(cx, _bit_type(cx))
     if kind == "tuple":
         cx.position = at + 1
         return stack_suffix(cx, s.TupleTypeNode(at, argument_list(cx)))

@@ -210,7 +210,16 @@ class _Pipeline:
         place = b.urem(self.index, i64(GROUP))
         with b.if_then(b.icmp_unsigned("==", place, i64(0))):
             prefetcher.call(b, self.cg.table_area, self.addresses, self.lengths, self.index, self.count)
-        self.cg.ahead.update(prefetcher.cells(b, self.index))
+
+    def _find_look_ups_ahead(self, prefetcher: Prefetcher) -> None:
+        """The cells of this pass. A packet that comes back from an egress queue, to the parser again, is none of the
+        batch: the frame at `index` has not arrived yet, and its look-ups are under way."""
+        b = self.cg.b
+        cells = prefetcher.cells(b, self.index)
+        if self.egress_queues is not None:
+            has_arrived = b.icmp_unsigned("!=", FRAMES_TAKEN.get(self.cg), i64(0))
+            cells = {name: b.select(has_arrived, cell, prefetcher.no_cells[name]) for name, cell in cells.items()}
+        self.cg.ahead.update(cells)
 
     def _arrive(self) -> None:
         cg, b = self.cg, self.cg.b
@@ -234,6 +243,8 @@ class _Pipeline:
     def _pass(self) -> None:
         cg, b = self.cg, self.cg.b
         cg.notes[Notes.DISCARD] = self.following
+        if self.prefetcher is not None:
+            self._find_look_ups_ahead(self.prefetcher)
         clear_pending(cg)
         LENGTH.put(cg, b.trunc(FRAME_LENGTH.get(cg), I32))
         self._first_metadata()

@@ -26,6 +26,7 @@ from emulator.ports.errors import PortError
 from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.loop.live import LiveLoop
 from emulator.ports.loop.runner import SwitchRunner
+from emulator.ports.loop.switch_loops import adopt_switch_loops
 from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
 from emulator.ports.port import SwitchPort
 from emulator.ports.spec import parse_ports
@@ -81,6 +82,7 @@ class RunningAggregator:
 
     def _assemble(self, make: MakeCore) -> None:
         options = self.options
+        adopt_switch_loops()
         specs = parse_ports(list(options.ports))
         table = TxPortTable()
         self.core = make(CoreOptions(options.lanes, options.slots, table))

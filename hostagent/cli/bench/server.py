@@ -29,8 +29,9 @@ from hostagent.cli.bench.server_loops import PER_WORKER, make_frames, play, play
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
 from hostagent.protocol.wire import Header, Kind, full_frame_bytes
-from hostagent.rackserver.core import RackServer, compile_services
+from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.processors import processors_for
+from hostagent.rackserver.server_loops import adopt_server_loops
 from hostagent.rackserver.services.records import KEY
 from hostagent.rackserver.thread_pool import ThreadPool
 
@@ -52,7 +53,7 @@ def measure(tensor_bytes: int = 100_000_000, ranks: int = 4, parameters: int = 2
         tenants_row(tensor_bytes),
         chunks_row(tensor_bytes),
     ]
-    compile_services()  # here, because the servers that are started below have to be ready within a time
+    adopt_server_loops()  # here, because the servers that are started below have to be ready within a time
     if parameters:
         rows += step_rows(ranks, parameters, steps)
     return Report("server", "rack server, best round of each", rows)

@@ -1,6 +1,7 @@
 """The ``p4c`` and ``p4c-bm2-ss`` commands: netsum's compiler behind the command lines of p4c's.
 
-Makefiles and Mininet scripts find them by name in PATH. Output: bmv2's JSON, P4Info, preprocessed text.
+Makefiles and Mininet scripts find them by name in PATH. Output: bmv2's JSON, P4Info, the program's table entries,
+preprocessed text.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,22 @@ VERSION = "1.2.5"
 USAGE_ERROR = 1
 """As p4c's own."""
 WITH_OPTIONAL_VALUE = ("--Werror", "--Wdisable", "--Wwarn", "--Winfo", "--disable-annotations")
+NO_OWN_IR = "it is about p4c's own intermediate form; `netsum compile --dump-after NAME` shows netsum's"
+REFUSED = {
+    "--toJSON": NO_OWN_IR, "--toJson": NO_OWN_IR, "--fromJSON": NO_OWN_IR, "--fromJson": NO_OWN_IR,
+    "--pp": "netsum does not print programs; -E shows the preprocessed source",
+}  # fmt: skip
+"""Options of p4c that netsum has not, and why."""
+IGNORED = (
+    "-g", "--debug", "--ndebug", "-v", "-c", "--compile", "-S", "-e", "--nocpp", "--emit-externs", "--testJson",
+    "--loopsUnroll", "--parser-inline-opt", "--preferSwitch",
+)  # fmt: skip
+IGNORED_WITH_VALUE = (
+    "-T", "--Wwarn", "--Winfo", "--maxErrorCount", "--top4", "--dump", "--disable-annotations",
+    "--excludeFrontendPasses", "--excludeMidendPasses",
+)  # fmt: skip
+"""How p4c works and what it tells of that; the program's meaning is the same. A preprocessed program is one that the
+preprocessor leaves as it is."""
 TARGETS = ("bmv2", "bmv2-ss-p4org", "bmv2-v1model-p4org", "simple_switch")
 
 
@@ -37,13 +54,35 @@ def p4c_bm2_ss() -> None:
 def run(words: Sequence[str], name: str = BACK_END) -> int:
     """The exit status: 0, or 1 for a program or a command line with errors."""
     parser = _parser(name)
+    words = _passed_on(words)
     # the values of these stand behind '=' only: the next word may be the program
     options, unknown = parser.parse_known_args([f"{word}=" if word in WITH_OPTIONAL_VALUE else word for word in words])
     if unknown:
-        return _refuse(name, f"unknown option {unknown[0]}: {name} --help lists those that netsum has")
+        return _refuse(name, _unknown(unknown[0], name))
     if message := _wrong(options):
         return _refuse(name, message)
     return _compile(options, name)
+
+
+def _passed_on(words: Sequence[str]) -> list[str]:
+    """The driver's ``-Xp4c WORD`` and ``-Xpreprocessor WORD`` without the option: compiler and preprocessor are one."""
+    plain: list[str] = []
+    for word in words:
+        option, equals, value = word.partition("=")
+        if option not in ("-Xp4c", "-Xpreprocessor"):
+            plain.append(word)
+        elif equals:
+            plain.append(value)
+    return plain
+
+
+def _unknown(word: str, name: str) -> str:
+    if not word.startswith("-"):
+        return f"{word}: one program at a time"
+    option = word.partition("=")[0]
+    if option in REFUSED:
+        return f"{option} is not supported: {REFUSED[option]}"
+    return f"unknown option {word}: {name} --help lists those that netsum has"
 
 
 def _refuse(name: str, message: str) -> int:
@@ -74,7 +113,7 @@ def _parser(name: str) -> _Parser:
     add = parser.add_argument
     add("program", metavar="PROGRAM.p4")
     what = "folder for NAME.json and NAME.p4i (default: .)" if name == DRIVER else "JSON file (default: none)"
-    add("-o", dest="output", metavar="PATH", help=what)
+    add("-o", "--output", dest="output", metavar="PATH", help=what)
     add("-I", dest="include", metavar="FOLDER", action="append", default=[], help="folder of include files")
     add("-D", dest="define", metavar="NAME[=VALUE]", action="append", default=[], help="macro")
     add("-U", dest="undefine", metavar="NAME", action="append", default=[], help="macro to leave undefined")
@@ -82,20 +121,25 @@ def _parser(name: str) -> _Parser:
     add("--p4runtime-files", metavar="FILES", help="P4Info files, by commas; format by suffix (.txtpb, .json, .bin)")
     add("--p4runtime-file", metavar="FILE", help="P4Info file in the format of --p4runtime-format")
     add("--p4runtime-format", choices=("binary", "json", "text"), default="binary")
+    add(
+        "--p4runtime-entries-files",
+        metavar="FILES",
+        help="files for the program's table entries, a P4Runtime WriteRequest; format by suffix as above",
+    )
+    add("--p4runtime-entries-file", metavar="FILE", help="the same in the format of --p4runtime-format")
     add("--std", metavar="LANGUAGE", help="p4-16, the only one")
     add("--p4v", metavar="VERSION", help="16, the only one")
     add("-x", dest="language", metavar="LANGUAGE", help="p4-16, the only one")
     add("-b", "--target", dest="target", metavar="TARGET", help="bmv2, the only one")
     add("-a", "--arch", dest="arch", metavar="ARCHITECTURE", help="v1model, the only one")
     add("--Werror", metavar="", help="warnings are errors")
-    add("--Wdisable", metavar="", help="no warnings; --Wdisable=KIND is without effect, as warnings have no kinds here")
-    add("--version", action="version", version=f"{name} {VERSION} (netsum)")
-    ignored = parser.add_argument_group("accepted, and without effect")
-    for flags in (("-g", "--debug"), ("--ndebug",), ("-v",), ("-c",), ("--emit-externs",)):
-        ignored.add_argument(*flags, action="store_true", dest="ignored", help=argparse.SUPPRESS)
-    for option in ("-T", "--Wwarn", "--Winfo", "--maxErrorCount", "--top4", "--dump", "--disable-annotations"):
+    add("--Wdisable", metavar="", help="no warnings; either with =KIND is without effect: warnings have no kinds here")
+    add("-V", "--version", action="version", version=f"{name} {VERSION} (netsum)")
+    ignored = parser.add_argument_group("accepted, and without effect", ", ".join(IGNORED + IGNORED_WITH_VALUE))
+    for option in IGNORED:
+        ignored.add_argument(option, action="store_true", dest="ignored", help=argparse.SUPPRESS)
+    for option in IGNORED_WITH_VALUE:
         ignored.add_argument(option, dest="ignored", help=argparse.SUPPRESS)
-    ignored.description = "-g, --debug, --ndebug, -v, -c, -T, --emit-externs, --Winfo, --Wwarn, --maxErrorCount, --dump"
     return parser
 
 
@@ -110,16 +154,17 @@ def _wrong(options: argparse.Namespace) -> str:
         return f"--arch {options.arch}: netsum's architecture is v1model"
     from emulator.v1model.command import P4INFO_SUFFIXES
 
-    for path in _p4info_files(options):
-        if Path(path).suffix not in P4INFO_SUFFIXES:
-            return f"--p4runtime-files {path}: the suffix must be one of {', '.join(P4INFO_SUFFIXES)}"
+    for name in ("p4runtime-files", "p4runtime-entries-files"):
+        for path in _files(options, name):
+            if Path(path).suffix not in P4INFO_SUFFIXES:
+                return f"--{name} {path}: the suffix must be one of {', '.join(P4INFO_SUFFIXES)}"
     if not Path(options.program).is_file():
         return f"{options.program}: no such file"
     return ""
 
 
-def _p4info_files(options: argparse.Namespace) -> list[str]:
-    return [path for path in (options.p4runtime_files or "").split(",") if path]
+def _files(options: argparse.Namespace, name: str) -> list[str]:
+    return [path for path in (getattr(options, name.replace("-", "_")) or "").split(",") if path]
 
 
 # --- compilation ------------------------------------------------------------------------------------------------
@@ -145,7 +190,7 @@ def _compile(options: argparse.Namespace, name: str) -> int:
         if options.Wdisable != "":
             for warning in checked.warnings:
                 print(warning, file=sys.stderr)
-        if options.Werror is not None and checked.warnings:
+        if options.Werror == "" and checked.warnings:
             return _refuse(name, "warnings are errors (--Werror); nothing was written")
         return _write(options, name, checked)
     except CompileError as error:
@@ -182,20 +227,29 @@ def _preprocess(options: argparse.Namespace, name: str, defines: dict[str, Any])
 
 def _write(options: argparse.Namespace, name: str, checked: Checked) -> int:
     from emulator.bmv2json.write import write_json
-    from emulator.v1model.command import write_p4info
-    from emulator.v1model.summaries import p4info_texts
+    from emulator.p4runtime.initial_entries import initial_entries
 
-    texts = p4info_texts(checked.p4info)
-    for path in _p4info_files(options):
-        if write_p4info(texts, path, sys.stderr):
-            return USAGE_ERROR
-    if options.p4runtime_file is not None:
-        suffix = {"binary": ".bin", "json": ".json", "text": ".txtpb"}[options.p4runtime_format]
-        text = texts[suffix]
-        Path(options.p4runtime_file).write_bytes(bytes.fromhex(text) if suffix == ".bin" else text.encode())
+    _write_message(options, "p4runtime", lambda: checked.p4info)
+    _write_message(options, "p4runtime-entries", lambda: initial_entries(checked))
     output = f"{_stem(options)}.json" if name == DRIVER else options.output
     document = write_json(checked.program, checked.p4info)
     if output is not None:
         document["program"] = options.program
         Path(output).write_text(json.dumps(document, indent=2) + "\n")
     return 0
+
+
+def _write_message(options: argparse.Namespace, what: str, make: Callable[[], Any]) -> None:
+    """``--WHAT-files``, formats by suffix, and ``--WHAT-file``, in the format of ``--p4runtime-format``."""
+    from emulator.v1model.summaries import message_texts
+
+    wanted = [(path, Path(path).suffix) for path in _files(options, f"{what}-files")]
+    single = getattr(options, f"{what}-file".replace("-", "_"))
+    if single is not None:
+        wanted.append((single, {"binary": ".bin", "json": ".json", "text": ".txtpb"}[options.p4runtime_format]))
+    if not wanted:
+        return
+    texts = message_texts(make())
+    for path, suffix in wanted:
+        text = texts[".txtpb" if suffix == ".txt" else suffix]
+        Path(path).write_bytes(bytes.fromhex(text) if suffix == ".bin" else text.encode())

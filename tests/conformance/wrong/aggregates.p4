@@ -101,7 +101,7 @@ header_union u_t { a_t[2] a; } //! TYPE
 struct s_t { bit<8> a; }
 struct t_t { s_t[3] a; } //! TYPE
 //# top: a stack of numbers
-struct t_t { bit<8>[3] a; } //! SYNTAX
+struct t_t { bit<8>[3] a; } //! TYPE
 //# top: an empty stack
 header a_t { bit<8> a; }
 struct t_t { a_t[0] a; } //! CONSTANT

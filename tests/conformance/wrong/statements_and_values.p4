@@ -1,5 +1,5 @@
 //# core: struct as a key-value list in other order, nested
-struct I { bit<8> x; bit<8> y; } struct S { I i; bit<16> b; bool[0] c; } //! SYNTAX
+struct I { bit<8> x; bit<8> y; } struct S { I i; bit<16> b; bool[0] c; } //! TYPE
 //# core: equality of a tuple and a struct
 struct S { bit<8> a; bit<16> b; } control c(in S s, in tuple<bit<8>, bit<16>> t) { apply { bool e = s == t; } } //! TYPE
 //# core: loops over everything

@@ -39,7 +39,7 @@ header_union u { v x; } //! TYPE
 header h { bit<8> x; }
 header_union u { h[2] x; } //! TYPE
 //# top: stack of bits
-struct s { bit<8>[4] x; } //! SYNTAX
+struct s { bit<8>[4] x; } //! TYPE
 //# top: stack of structs
 struct s { bit<8> x; }
 struct t { s[4] x; } //! TYPE

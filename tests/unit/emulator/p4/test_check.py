@@ -35,6 +35,8 @@ DECLARATIONS = [
     (TYPE, "struct cannot have type packet_in", "struct s_t { /*!*/packet_in p; }"),
     (TYPE, "a tuple's element cannot have type int", "struct s_t { tuple</*!*/int> t; }"),
     (TYPE, "a stack's elements are headers, not inner_t", "struct s_t { /*!*/inner_t[3] t; }"),
+    (TYPE, "a stack's elements are headers, not bit<8>", "struct s_t { /*!*/bit<8>[3] t; }"),
+    (TYPE, "a stack's elements are headers, not bool", "struct s_t { /*!*/bool[3] t; }"),
     (CONSTANT, "a stack's size must be at least 1", "struct s_t { one_t[/*!*/0] t; }"),
     (NAME, "type 's_t' cannot be part of itself", "struct s_t { /*!*/s_t s; }"),
     (NAME, "type 'u_t' cannot be part of itself", "header_union u_t { /*!*/u_t s; }"),

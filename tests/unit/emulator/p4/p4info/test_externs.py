@@ -197,6 +197,16 @@ def test_controller_headers(info: Any) -> None:
             '@name("a") counter(1, CounterType.bytes) x; @name("a") counter(1, CounterType.bytes) y; table t { actions = { NoAction; } }',
         ),
         (
+            Kind.DUPLICATE,
+            "the control-plane name 'x' and not the same data",
+            '@name(".x") action a(bit<8> v) { } @name(".x") action b(bit<16> v) { } table t { actions = { a; NoAction; } } table u { actions = { b; NoAction; } }',
+        ),
+        (
+            Kind.DUPLICATE,
+            "lists two actions called 'x'",
+            '@name(".x") action a() { } @name(".x") action b() { } table t { actions = { a; b; NoAction; } }',
+        ),
+        (
             Kind.TARGET,
             "belongs to table",
             "direct_counter(CounterType.bytes) c; table t { actions = { NoAction; } counters = c; } table u { actions = { NoAction; } counters = c; }",

@@ -224,7 +224,7 @@ def test_explicit_ids() -> None:
         ("@id(0x01000001) table t { actions = { NoAction; } } table u { actions = { NoAction; } }", Kind.TYPE),
         ("@id(1) table t { actions = { NoAction; } } @id(1) table u { actions = { NoAction; } }", Kind.DUPLICATE),
         ('table t { actions = { NoAction; } } @name("t") table u { actions = { NoAction; } }', Kind.DUPLICATE),
-        ('action a() { } @name("a") action b() { } table t { actions = { a; } } table u { actions = { b; } }', Kind.DUPLICATE),
+        ('action a() { } @name("a") action b(bit<8> x) { } table t { actions = { a; } } table u { actions = { b; } }', Kind.DUPLICATE),
     ],
 )  # fmt: skip
 def test_what_the_control_plane_could_not_tell_apart(local: str, kind: Kind) -> None:

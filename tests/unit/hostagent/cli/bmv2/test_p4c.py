@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import text_format
 
 from emulator.bmv2json.program import load_json
-from emulator.rpc.p4protos import p4info_pb2
+from emulator.rpc.p4protos import p4info_pb2, p4runtime_pb2
 from hostagent.cli.bmv2.p4c import BACK_END, DRIVER, run
 
 ROUTER = str(Path(__file__).parents[5] / "p4src" / "router.p4")
@@ -48,6 +48,56 @@ def test_p4info_by_suffix(suffix: str, tmp_path: Path) -> None:
     assert name.lower() in data.lower()
 
 
+def test_entries_of_the_source_as_a_write_request(tmp_path: Path) -> None:
+    program = Path(__file__).parents[4] / "programs" / "queueing" / "again.p4"
+    text, binary = tmp_path / "entries.txt", tmp_path / "entries.bin"
+    words = ["--p4runtime-entries-files", str(text), "--p4runtime-entries-file", str(binary), str(program)]
+    assert run(words) == 0
+    request = text_format.Parse(text.read_text(), p4runtime_pb2.WriteRequest())
+    assert request == p4runtime_pb2.WriteRequest.FromString(binary.read_bytes())
+    entries = [update.entity.table_entry for update in request.updates]
+    assert {update.type for update in request.updates} == {p4runtime_pb2.Update.INSERT}
+    assert [entry.match[0].lpm.prefix_len for entry in entries] == [8, 16, 24]
+    assert [entry.action.action.params[0].value for entry in entries] == [b"\x01", b"\x02", b"\x03"]
+    assert all(entry.is_const for entry in entries)
+    assert "# proto-message: p4.v1.WriteRequest\n" in text.read_text()
+
+
+def test_options_that_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain, noisy = tmp_path / "plain.json", tmp_path / "noisy.json"
+    preprocessed = tmp_path / "router.p4"
+    assert run(["-E", ROUTER]) == 0
+    preprocessed.write_text(capsys.readouterr().out)
+    assert run(["-o", str(plain), ROUTER]) == 0
+    words = [
+        "--nocpp",
+        "--testJson",
+        "--loopsUnroll",
+        "--top4",
+        "Last",
+        "--excludeMidendPasses",
+        "X",
+        "--Wdisable=unused",
+        "-v",
+        "-T",
+        "a:3",
+    ]
+    assert run([*words, "-o", str(noisy), str(preprocessed)]) == 0
+    keys = [
+        [table["key"] for pipeline in json.loads(path.read_text())["pipelines"] for table in pipeline["tables"]]
+        for path in (plain, noisy)
+    ]
+    assert keys[0] == keys[1] != []
+
+
+def test_what_the_driver_passes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "p.p4"
+    program.write_text("#ifdef A\nyes\n#endif\n")
+    words = ["-Xpreprocessor", "-DA", "-Xp4c=--Wdisable", "-S", "-E", "--output", str(tmp_path), str(program)]
+    assert run(words, DRIVER) == 0
+    assert "yes" in (tmp_path / "p.p4i").read_text()
+
+
 def test_preprocessing_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "p.p4"
     program.write_text("#if defined(A) && B == 2\nyes A\n#endif\n")
@@ -61,6 +111,10 @@ def test_preprocessing_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("words", "message"),
     [
         (["--frobnicate", ROUTER], "unknown option --frobnicate"),
+        (["--toJSON", "ir.json", ROUTER], "--toJSON is not supported: it is about p4c's own intermediate form"),
+        (["--pp=x.p4", ROUTER], "--pp is not supported: netsum does not print programs"),
+        ([ROUTER, "other.p4"], "other.p4: one program at a time"),
+        (["--p4runtime-entries-files", "a.xml", ROUTER], "--p4runtime-entries-files a.xml: the suffix must be one of"),
         (["--std", "p4-14", ROUTER], "P4_16 only"),
         (["--arch", "psa", ROUTER], "architecture is v1model"),
         (["--target", "dpdk", ROUTER], "target is bmv2"),
@@ -96,6 +150,8 @@ def test_warnings_as_errors_or_not_at_all(tmp_path: Path, capsys: pytest.Capture
     program = tmp_path / "warns.p4"
     program.write_text(Path(ROUTER).read_text() + "\nconst bool CHAIN = true ? true : false ? true : false;\n")
     assert run(["--Werror", str(program)]) == 1
+    assert "warning" in capsys.readouterr().err
+    assert run(["--Werror=overflow", str(program)]) == 0  # p4c's kind of another warning
     assert "warning" in capsys.readouterr().err
     assert run(["--Wdisable", str(program)]) == 0
     assert not capsys.readouterr().err
