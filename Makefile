@@ -7,7 +7,7 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model mininet tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup shell-setup demo test check format bench soak fuzz fuzz-server fuzz-rack soak-rack clean protos
+.PHONY: help setup shell-setup demo test conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -40,6 +40,9 @@ test: setup ## everything that CI runs: checks, then the tests
 	@$(MAKE) --no-print-directory check
 	$(BIN)/python -m pytest -n $(JOBS) tests/unit tests/property tests/conformance tests/evidence --durations=25
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/net --durations=25
+
+conformance: setup ## tests/conformance, with all of torch's own tests of torch.distributed (10 minutes)
+	NETSUM_TORCH_SUITE=all $(BIN)/python -m pytest tests/conformance
 
 check: setup ## format, lint, types, layering
 	$(BIN)/ruff format --check $(SOURCES)

@@ -93,7 +93,7 @@ class ImpairmentState:
         self._lent = np.zeros(slots, np.int64)
         self._lengths = np.zeros(slots, np.uint32)
         self._store = aligned_bytes(slots * frame_bytes + FRAME_HEADROOM_BYTES)
-        self._configure(impairments)
+        self.configure(impairments)
         self.record["seed"] = splitmix(splitmix(impairments.seed & MASK_63) ^ stream)
         self.record["limit"] = self.record["free_count"] = slots
         for name, array in (
@@ -107,7 +107,8 @@ class ImpairmentState:
         self.record["store"] = address_of(self._store) + FRAME_HEADROOM_BYTES
         self.address = address_of(self.record)
 
-    def _configure(self, impairments: Impairments) -> None:
+    def configure(self, impairments: Impairments) -> None:
+        """All but queue and seed, from the next frame on."""
         for name in ("rate_bps", "delay_ns", "jitter_ns"):
             self.record[name] = getattr(impairments, name)
         for name in ("loss", "duplicate", "reorder", "corrupt"):

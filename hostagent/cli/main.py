@@ -55,6 +55,7 @@ BENCH = Group(
         ),
         "load": Entry("bench.command:load", "Compilation and start-up times, next to torchrun with gloo."),
         "pspin": Entry("bench.command:pspin", "Simulation speed of the PsPIN model, next to its RTL."),
+        "loss": Entry("bench.command:loss", "An allreduce on lossy links in virtual time, next to no loss."),
         "worker": Entry("bench.command:worker", "A host's cost of a frame, next to a plain copy of its lanes."),
         "entries": Entry("bench.command:entries", "Table entries over P4Runtime, next to a server that ignores them."),
         "all": Entry(

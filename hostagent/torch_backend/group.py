@@ -285,9 +285,9 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     def barrier(self, opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
         return self._start("barrier", plans.barrier(), opts, timeout)
 
-    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    def monitored_barrier(self, timeout: timedelta | float | None = None, wait_all_ranks: bool = False) -> None:
         """A barrier on torch's store that names the ranks that did not come to it; the group stays usable."""
-        timeout_s = _timeout_s(None, timeout) or self._timeout_s
+        timeout_s = self._timeout_s if timeout is None else _seconds(timeout)
         member = self._member
         problem = roll_call.monitored_barrier(self._store, member.rank, member.size, timeout_s, wait_all_ranks)
         if problem:
@@ -350,7 +350,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
             plan.outputs = outputs
         timeout_s = _timeout_s(opts, timeout) or self._timeout_s
         is_ordered = plan.is_exchange or not plan.messages  # a send or receive waits for no other call
-        with _profiled(event), self._order if is_ordered else contextlib.nullcontext():
+        with _profiled(event) as profiled, self._order if is_ordered else contextlib.nullcontext():
             try:
                 numbers = [self._channel.submit(operation) for operation in plan.operations]
                 numbers += [self._channel.post(message) for message in self._numbered(plan)]
@@ -361,6 +361,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
             plan.copy_own_parts()  # before anybody may find the work completed
             work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
+            if profiled is not None:
+                work.extend_profile(profiled)
             return work
 
     def _numbered(self, plan: Plan) -> list[Message]:
@@ -408,7 +410,12 @@ def _reduce_op(opts: Any) -> Any:
 def _timeout_s(opts: Any, timeout: timedelta | None) -> float:
     """The call's own time-out; 0 when it has none (torch writes -1 ms for that)."""
     chosen = timeout if timeout is not None else getattr(opts, "timeout", None)
-    return max(0.0, chosen.total_seconds()) if chosen is not None else 0.0
+    return max(0.0, _seconds(chosen)) if chosen is not None else 0.0
+
+
+def _seconds(timeout: timedelta | float) -> float:
+    """torch takes both."""
+    return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
 
 
 def _listed(tensors: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
@@ -428,7 +435,7 @@ def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], collective: str)
 
 
 def _profiled(event: str) -> contextlib.AbstractContextManager[Any]:
-    """An event ``netsum:<name>`` in a running profile; costs nothing without one."""
+    """An event ``netsum:<name>`` in a running profile; None and no cost without one."""
     if torch._C._autograd._profiler_enabled():
         record: Callable[[str], contextlib.AbstractContextManager[Any]] = torch.autograd.profiler.record_function
         return record(f"netsum:{event}")

@@ -184,6 +184,18 @@ def check_alike(tensors: Sequence[Tensor], like: Tensor, collective: str, what: 
             )
 
 
+def check_own(tensors: Sequence[Tensor], own: Tensor, member: Member, collective: str, what: str) -> None:
+    """Refuse a list, one tensor for each rank, whose element types are not that of ``own``, or in which this rank's has
+    another number of elements. All ranks give the same sizes."""
+    for index, tensor in enumerate(tensors):
+        check_movable(tensor, collective)
+        if tensor.dtype != own.dtype or (index == member.rank and tensor.numel() != own.numel()):
+            raise RefusedError(
+                f"netsum's {collective}: {what} {index} has {tensor.numel()} elements of {dtype_name(tensor)}, "
+                f"expected {own.numel()} of {dtype_name(own)}"
+            )
+
+
 def only(tensors: Sequence[Tensor], collective: str) -> Tensor:
     """The one tensor of a list that torch's interface allows to be longer."""
     if len(tensors) != 1:
@@ -340,8 +352,8 @@ def all_gather(outputs: Sequence[Tensor], tensor: Tensor, member: Member) -> Pla
     """Every rank's tensor to every rank, one output tensor per rank."""
     check_movable(tensor, "all_gather")
     _check_count(len(outputs), member, "all_gather", "output tensors")
-    check_alike(outputs, tensor, "all_gather", "output tensor")
-    return _gathered("all_gather", outputs, tensor, member)
+    check_own(outputs, tensor, member, "all_gather", "output tensor")
+    return _gathered("all_gather", outputs, tensor, member, [output.numel() for output in outputs])
 
 
 def all_gather_single(output: Tensor, tensor: Tensor, member: Member) -> Plan:
@@ -370,12 +382,15 @@ def gather(outputs: Sequence[Tensor], tensor: Tensor, root: int, member: Member,
     return plan
 
 
-def _gathered(collective: str, outputs: Sequence[Tensor], tensor: Tensor, member: Member) -> Plan:
+def _gathered(
+    collective: str, outputs: Sequence[Tensor], tensor: Tensor, member: Member, counts: Sequence[int] = ()
+) -> Plan:
+    """``counts``: elements of each rank; default: the same of all."""
     plan = Plan(outputs=list(outputs))
-    count = tensor.numel()
-    source = span(plan.input_of(tensor), member.rank * count)
-    target = Span(plan.flat_output(outputs), 0, member.size * count)
-    plan.operations.append(_operation(collective, tensor, member.size * count, None, (source, target)))
+    counts = counts or [tensor.numel()] * member.size
+    source = span(plan.input_of(tensor), sum(counts[: member.rank]))
+    target = Span(plan.flat_output(outputs), 0, sum(counts))
+    plan.operations.append(_operation(collective, tensor, sum(counts), None, (source, target)))
     return plan
 
 
@@ -413,12 +428,13 @@ def reduce_scatter(output: Tensor, inputs: Sequence[Tensor], reduction: Reductio
     """Rank r gets the reduction of every rank's r-th input tensor."""
     check_reducible(output, reduction, "reduce_scatter")
     _check_count(len(inputs), member, "reduce_scatter", "input tensors")
-    check_alike(inputs, output, "reduce_scatter", "input tensor")
+    check_own(inputs, output, member, "reduce_scatter", "input tensor")
     if reduction.kind_for(output.dtype) is None:
         return _composed_reduce_scatter(output, inputs, reduction, member)
     plan = Plan(outputs=[output])
     address = plan.flat_input([reduction.scaled(tensor) for tensor in inputs])
-    return _reduced("reduce_scatter", plan, address, output, reduction, member)
+    counts = [tensor.numel() for tensor in inputs]
+    return _reduced("reduce_scatter", plan, address, output, counts, reduction, member)
 
 
 def _composed_reduce_scatter(output: Tensor, inputs: Sequence[Tensor], reduction: Reduction, member: Member) -> Plan:
@@ -440,20 +456,30 @@ def reduce_scatter_single(output: Tensor, tensor: Tensor, reduction: Reduction, 
         return _composed_reduce_scatter(output, inputs, reduction, member)
     plan = Plan(outputs=[output])
     address = plan.input_of(reduction.scaled(tensor)).data_ptr()
-    return _reduced("reduce_scatter_single", plan, address, output, reduction, member)
+    counts = [output.numel()] * member.size
+    return _reduced("reduce_scatter_single", plan, address, output, counts, reduction, member)
 
 
-def _reduced(collective: str, plan: Plan, address: int, output: Tensor, reduction: Reduction, member: Member) -> Plan:
-    count = output.numel()
-    source = Span(address, 0, member.size * count)
+def _reduced(
+    collective: str,
+    plan: Plan,
+    address: int,
+    output: Tensor,
+    counts: Sequence[int],
+    reduction: Reduction,
+    member: Member,
+) -> Plan:
+    """``counts``: elements of each rank's part."""
+    first, count = sum(counts[: member.rank]), sum(counts)
+    source = Span(address, 0, count)
     if wants_whole_output(output, reduction):
-        scratch = torch.empty(member.size, count, dtype=output.dtype)
+        scratch = torch.empty(count, dtype=output.dtype)
         plan.memory.append(scratch)
-        plan.copies.append((output.detach(), scratch[member.rank].view(output.shape)))
+        plan.copies.append((output.detach(), scratch[first : first + output.numel()].view(output.shape)))
         target = span(scratch)
     else:
-        target = span(plan.scratch_for(output), member.rank * count)
-    plan.operations.append(_operation(collective, output, member.size * count, reduction, (source, target)))
+        target = span(plan.scratch_for(output), first)
+    plan.operations.append(_operation(collective, output, count, reduction, (source, target)))
     return plan
 
 

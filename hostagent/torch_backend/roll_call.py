@@ -52,9 +52,13 @@ def monitored_barrier(
         if missing(store, call, [0], timeout_s + margin_s):
             return f"Rank {rank} timed out in monitoredBarrier after {milliseconds}: rank 0 did not come to it"
         verdict = said(store, call, 0)
-        problem = "but received errors while waiting for the others"
+        problem = "but received errors while waiting for send/recv from rank 0"
         return f"Rank {rank} successfully reached monitoredBarrier, {problem}: {verdict}" if verdict else ""
     verdict = ""
+    if timeout_s <= 0:
+        verdict = f"Rank 0 timed out in monitoredBarrier after {milliseconds}"
+        answer(store, call, 0, verdict)
+        return verdict
     absent = _absent(store, call, size, timeout_s, wait_all_ranks)
     if absent:
         who = f"Ranks {', '.join(map(str, absent))}" if wait_all_ranks else f"Rank {absent[0]}"

@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -24,6 +25,10 @@ from torch._C._distributed_c10d import Work
 from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError, as_torch_error
 from hostagent.torch_backend.plans import Plan
 from hostagent.transport.channel import Channel
+
+SMALL_OUTPUT_BYTES = 1024
+"""Outputs up to this size stay with their handle, as those of torch's own backends. DDP's join lets a number
+go, and asks for the future after the wait."""
 
 
 class NetsumWork(Work):
@@ -55,6 +60,7 @@ class NetsumWork(Work):
         self._settled = False
         self._trigger: torch.futures.Future[None] | None = None
         self._future: torch.futures.Future[list[Tensor]] | None = None
+        self._profiled: torch.futures.Future[Any] | None = None
 
     @classmethod
     def merged(
@@ -81,14 +87,19 @@ class NetsumWork(Work):
                 )
             self._expire()
         self.settle()
+        if self._profiled is not None:
+            with suppress(RuntimeError):  # the same as below
+                self._profiled.wait()
         if self._cause is not None:
             raise as_torch_error(self._cause, self._name) from None
         self.let_go()
         return True
 
     def let_go(self) -> None:
-        """Release the outputs: the operations no longer need them, and the caller has its own references."""
-        self._held = []
+        """Release large outputs: the operations no longer need them, and the caller has its own references. (The group
+        keeps recent handles, also those that nobody asks any more.)"""
+        if sum(tensor.numel() * tensor.element_size() for tensor in self._held) > SMALL_OUTPUT_BYTES:
+            self._held = []
 
     def _wait_until(self, end_s: float) -> bool:
         for number in self._numbers:
@@ -103,6 +114,13 @@ class NetsumWork(Work):
             if not self._channel.finished(number):
                 self._cause = self._channel.expire(number, self._timeout_s)
                 return
+
+    def extend_profile(self, event: torch.autograd.profiler.record_function) -> None:
+        """Have the event, which has begun, last until the new work has finished, and ``wait`` return after its end."""
+        with self._lock:
+            self._trigger, self._future = self._new_future(self._held)
+            self._profiled = event._call_end_callbacks_on_future(self._future)
+        self._watch(self)  # only now, also if it has finished: what ends in this thread would not be asynchronous
 
     def wait_for_future(self) -> None:
         """Wait for a work with a future, time-outs included; called by the completer; never raises."""
@@ -145,7 +163,7 @@ class NetsumWork(Work):
             if self._future is not None:
                 return self._future
             outputs = self._held or self.result()
-            self._held = []
+            self.let_go()
             self._trigger, self._future = self._new_future(outputs)
             future, settled = self._future, self._settled
         if settled:

@@ -493,12 +493,12 @@ class JobChannel:
             return self._failure
 
     def _timeout_text(self, number: int, timeout_s: float) -> str:
+        """As torch words it: scripts look for "Timed out" between spaces."""
+        waited = f"Timed out waiting {1e3 * timeout_s:g}ms: rank {self.membership.rank} had called {self._name(number)}"
         if number >= MESSAGE_NUMBERS:
-            waited = f"Timed out: rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
             return waited + self._messages.progress(number)
         came = self._came()
         missing = [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
-        waited = f"Timed out: rank {self.membership.rank} waited {timeout_s:g} s for {self._name(number)}"
         if missing:
             return f"{waited}, to which rank {listed(missing)} had not contributed"
         if came is not None:

@@ -22,7 +22,7 @@ from hostagent.protocol.messages import records as message_records
 from hostagent.protocol.operation import OperationKind
 from hostagent.protocol.quantizer import formats
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, log2_ceiling
-from hostagent.protocol.worker import REASONS, core, exact_plan, retransmission
+from hostagent.protocol.worker import REASONS, congestion, core, exact_plan, retransmission, round_trip
 from hostagent.transport import job
 from hostagent.transport.session import terms as session_terms
 
@@ -88,7 +88,8 @@ def test_constants_of_the_wire() -> None:
 
 def test_constants_of_the_worker() -> None:
     written = durations_ns(table("constant", "value", "use"))
-    names = {name: getattr(retransmission, name) for name in written if hasattr(retransmission, name)}
+    modules = (round_trip, retransmission, congestion)
+    names = {name: getattr(module, name) for module in modules for name in written if hasattr(module, name)}
     names |= {name: getattr(core, name) for name in ("MINIMUM_RTO_NS", "RUN_AHEAD_WINDOWS", "SMALLEST_RING")}
     names["HEARTBEAT_INTERVAL_NS"] = session_terms.HEARTBEAT_INTERVAL_NS
     names["TOLD_TIMEOUT_S"] = int(job.TOLD_TIMEOUT_S * 10**9)

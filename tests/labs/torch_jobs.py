@@ -81,6 +81,23 @@ def run(size: int, controller: str, script: str, *arguments: str) -> list[str]:
     return [output for _, output in ends]
 
 
+def run_forked(size: int, controller: str, script: str, *arguments: str) -> str:
+    """As ``run``, for scripts whose imports take long (see ``forked_ranks``); the output of all ranks."""
+    line = [sys.executable, "-u", "-m", "tests.labs.forked_ranks", str(size), str(SCRIPTS / script), *arguments]
+    environment = {**os.environ, "NETSUM_CONTROLLER": controller}
+    ended = subprocess.run(
+        line,
+        env=environment,
+        cwd=SCRIPTS.parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert ended.returncode == 0, ended.stdout
+    return ended.stdout
+
+
 def children_of(pid: int) -> dict[int, str]:
     """Children of that process, with their command lines."""
     found = {}

@@ -50,7 +50,7 @@ def test_a_killed_rank_is_named_within_ten_seconds(controller):
 def test_a_stalled_rank_is_named_at_the_time_out(controller):
     outputs = run(2, controller, "troubles.py", "stall")
     assert "OperationTimeoutError" in outputs[0]
-    assert "Timed out: rank 0 waited 2 s" in outputs[0]
+    assert "Timed out waiting 2000ms: rank 0 had called all_reduce" in outputs[0]
     assert "to which rank 1 had not contributed" in outputs[0]
     assert "to which rank 1 had not contributed" in outputs[1]
 

@@ -12,7 +12,7 @@ from hostagent.cli.parsing import UsageError, command, integer, number, option, 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
-ALL = ("switch", "tables", "ports", "forward", "server", "load", "pspin", "worker", "entries", "allreduce")
+ALL = ("switch", "tables", "ports", "forward", "server", "load", "pspin", "loss", "worker", "entries", "allreduce")
 """What `everything` measures, in this order."""
 
 
@@ -151,6 +151,19 @@ def pspin(*, as_json: bool = False) -> int:
       netsum bench pspin
     """
     return _run("pspin", as_json)
+
+
+@command(
+    repeated("-n", "--nproc", dest="ranks", type=integer(1, 64), help="Number of ranks. Repeatable. Default: 2, 4, 8."),
+    AS_JSON,
+)
+def loss(*, ranks: list[int] | None = None, as_json: bool = False) -> int:
+    """An allreduce on slow, long and lossy links, in virtual time, next to the same without loss.
+
+    Example:
+      netsum bench loss -n 4
+    """
+    return _run("loss", as_json, tuple(ranks or (2, 4, 8)))
 
 
 @command(option("--lanes", type=integer(2), help="Integers in a frame."), AS_JSON)

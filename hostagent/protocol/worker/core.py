@@ -26,7 +26,7 @@ from hostagent.protocol.worker.records import (
     STATISTICS,
 )
 from hostagent.protocol.worker.restart import core_resume
-from hostagent.protocol.worker.retransmission import FIRST_RTO_NS
+from hostagent.protocol.worker.round_trip import FIRST_RTO_NS
 from hostagent.protocol.worker.served_lanes import fill_served, store_served
 
 Array = np.ndarray[Any, Any]
@@ -35,8 +35,8 @@ RUN_AHEAD_WINDOWS = 2
 """How far beyond the lowest unfinished chunk a worker may go, in windows (PROTOCOL.md, section 6.2)."""
 SMALLEST_RING = 128
 """Chunks; a multiple of 64, the width of a bitmap's word, with room for the word that the lowest chunk begins in."""
-MINIMUM_RTO_NS = 4_000_000
-"""A little more than one scheduler slice (2.8 to 3 ms): how late an answer is when the switch lost its core to us."""
+MINIMUM_RTO_NS = 1_000_000
+"""The granularity of RFC 9002. A busy machine answers later now and then, which costs two frames each time."""
 MAXIMUM_WORKERS = 1023
 """Class counts have 10 bits; one aggregator has at most 64 children."""
 

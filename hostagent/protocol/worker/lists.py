@@ -1,6 +1,7 @@
-"""Chunks in flight, in three doubly linked lists through their records, each in the order of its last sending.
+"""Chunks in flight, in four doubly linked lists through their records, each in the order of its last sending.
 
-So the head of UNANSWERED is the first to time out, and the heads of UNANSWERED and WAITED the first to be overtaken.
+So the heads of FRESH, REPEATED and WAITED are the first to be overtaken. Those of FRESH and REPEATED are what the
+congestion window counts.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from typing import Any
 
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, store_i64
-from hostagent.protocol.worker.records import CHUNK_BYTES, NO_LIST, chunk_at
+from hostagent.protocol.worker.records import CHUNK_BYTES, FRESH, NO_LIST, REPEATED, chunk_at
 
-LISTS = 4
+LISTS = 5
 NONE = -1
 
 
@@ -63,6 +64,8 @@ def leave_list(core: Any, place: int) -> None:
     else:
         chunk_in(core, chunk.next).previous = chunk.previous
     chunk.list = NO_LIST
+    if which in (FRESH, REPEATED):
+        core.in_flight -= 1
 
 
 @njit
@@ -76,6 +79,8 @@ def enter_list(core: Any, place: int, which: int) -> None:
     chunk.previous = after
     chunk.next = before
     chunk.list = which
+    if which in (FRESH, REPEATED):
+        core.in_flight += 1
     if after == NONE:
         store_i64(core.lists, 2 * which, place)
     else:

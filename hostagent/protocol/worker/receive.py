@@ -31,23 +31,21 @@ from hostagent.protocol.worker.records import (
     FAILED,
     FAILED_MISMATCH,
     FAILED_REFUSED,
+    FRESH,
     HIGH,
     NO_LIST,
     OPERATION_BYTES,
     REJECT,
     REJECTED_AT,
+    REPEATED,
     RUNNING,
     TAIL_EXPONENT,
-    UNANSWERED,
     WAITED,
     core_at,
 )
 from hostagent.protocol.worker.retransmission import (
-    assess_retransmissions,
-    note_duplicate,
-    note_overtaken,
-    note_progress,
-    sample_answer,
+    note_answer,
+    note_result,
 )
 from hostagent.protocol.worker.served_lanes import brings_weights
 from hostagent.protocol.worker.transmit import clear_blocked, set_ready
@@ -104,12 +102,12 @@ def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> A
     number = core.floor + ((load_be32(frame + CHUNK_AT) - core.floor) & CHUNK_MASK)
     if number >= core.floor + core.ahead * core.window:
         if kind == RESULT and number - (CHUNK_MASK + 1) >= core.base:
-            note_duplicate(core, number - (CHUNK_MASK + 1))  # of a chunk below the lowest unfinished
+            core.duplicate_results += 1  # of a chunk below the lowest unfinished
         return REJECT_NOT_IN_FLIGHT
     chunk = chunk_of(core, number)
     if chunk.number != number or chunk.list == NO_LIST:
         if kind == RESULT and chunk.number == number and chunk.seen_epoch == core.epoch:
-            note_duplicate(core, number)
+            core.duplicate_results += 1
         return REJECT_NOT_IN_FLIGHT
     if (
         load_be16(frame + FLAGS_AT) != chunk.operator or length == LANES_AT
@@ -143,11 +141,11 @@ def take_waiting(core: Any, number: int, frame: int, now_ns: int) -> None:
     """The aggregator has this rank's contribution, and lists the ranks that have contributed."""
     core.waiting_received += 1
     chunk = chunk_of(core, number)
-    sample_answer(core, chunk, True, now_ns)
+    note_answer(core, chunk, True, now_ns)
     if number <= core.waiting_chunk or core.waiting_chunk < core.floor:
         core.waiting_chunk = number
         core.waiting_children = (load_be32(frame + LANES_AT) << 32) | load_be32(frame + LANES_AT + 4)
-    if chunk.list == UNANSWERED:
+    if chunk.list in (FRESH, REPEATED):
         move_to(core, number & (core.ring - 1), WAITED)
 
 
@@ -156,17 +154,15 @@ def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
     """Store a chunk's result if it is the first, and open the window by one chunk."""
     chunk = chunk_of(core, number)
     core.results_received += 1
-    sample_answer(core, chunk, False, now_ns)
-    assess_retransmissions(core, now_ns)
+    note_answer(core, chunk, False, now_ns)
     leave_list(core, number & (core.ring - 1))
     chunk.seen_epoch = core.epoch
-    note_progress(core, number)
+    note_result(core, chunk, now_ns)
     set_ready(core, number + core.window)
     if chunk.stored == 0:
         store_first(core, chunk, frame + LANES_AT)
     while is_seen(core, core.floor):
         core.floor += 1
-    note_overtaken(core, chunk.first_sent_ns)
 
 
 @njit

@@ -12,6 +12,7 @@ import numpy as np
 
 from emulator.native.memory import record_at
 from hostagent.protocol.operation import REQUEST
+from hostagent.protocol.worker.round_trip import ESTIMATOR_FIELDS
 
 
 def _integers(*names: str) -> list[tuple[str, type]]:
@@ -40,7 +41,6 @@ STATISTICS = (
     "retransmissions_sent",
     "retransmissions_by_timeout",
     "retransmissions_by_overtaking",
-    "retransmissions_by_probe",
     "results_received",
     "duplicate_results",
     "waiting_received",
@@ -63,30 +63,14 @@ CORE = np.dtype(
         *_integers("state", "low", "floor", "top", "numbered_end"),
         *_integers("first_operation", "numbered_operations", "submitted_operations", "sending_operation"),
         *_integers("completed", "completions_taken", "tails"),
-        # retransmission
-        *_integers(
-            "smoothed_rtt_ns",
-            "least_rtt_ns",
-            "earlier_least_rtt_ns",
-            "rtt_samples",
-            "rtt_deviation_ns",
-            "worst_deviation_ns",
-            "rtt_variance_ns",
-            "round_began_ns",
-            "rto_ns",
-            "backoff",
-            "answered",
-            "backoff_shift",
-            "assessed_results",
-            "assessed_ns",
-            "spurious_retransmits",
-            "assessed_spurious",
-            "assessed_retransmits",
-            "recent_spurious",
-            "recent_retransmits",
-            "backoff_at_ns",
-        ),
-        *_integers("answered_ns", "probed_ns", "probe_interval_ns", "highest"),
+        # retransmission and congestion window
+        *_integers(*(name for name in ESTIMATOR_FIELDS if name != "minimum_rto_ns")),
+        *_integers("backoff", "timer_began_ns", "result_ns", "answered_ns", "answered_number", "answered_rtt_ns"),
+        *_integers("repeated_ns", "repeated_rtt_ns", "late_share"),
+        *_integers("congestion_window", "in_flight", "slow_start", "limited", "path_rtt_ns", "best_rate"),
+        *_integers("rounds", "round_began_ns", "round_least_ns", "round_samples", "round_results", "round_losses"),
+        *_integers("lost_round", "starved_rounds", "held_until_round", "hold_rounds"),
+        *_integers("trial_round", "tried_window", "tried_rtt_ns"),
         # who is missing, and why it failed
         *_integers("waiting_chunk", "waiting_children"),
         *_integers("failure", "first_hash", "other_hash", "first_child", "other_child", "failed_chunk"),
@@ -156,5 +140,6 @@ caller."""
 EXPONENT, DATA, TAIL_EXPONENT, TAIL_DATA, HIGH, LOW, ANNOUNCED = 0, 1, 2, 3, 4, 5, 6
 """A chunk's part in its operation; see ``plan``."""
 
-NO_LIST, UNANSWERED, WAITED, DUE = 0, 1, 2, 3
-"""Where a chunk in flight is: sent and unanswered, known to have arrived, to be sent again; see ``lists``."""
+NO_LIST, FRESH, REPEATED, WAITED, DUE = 0, 1, 2, 3, 4
+"""Where a chunk in flight is: sent once and unanswered, sent again and unanswered, known to have arrived, to be sent
+again; see ``lists``."""

@@ -14,6 +14,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i64, zero_bytes
 from hostagent.protocol.wire import LANES_AT
 from hostagent.protocol.worker import compiled_calls
+from hostagent.protocol.worker.congestion import may_send, note_loss
 from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
 from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
 from hostagent.protocol.worker.operations import (
@@ -29,20 +30,29 @@ from hostagent.protocol.worker.plan import data_position, exponent_position
 from hostagent.protocol.worker.records import (
     DATA,
     DUE,
+    FRESH,
     LOW,
     NO_LIST,
     OPERATION_BYTES,
+    REPEATED,
     RUNNING,
     TAIL_DATA,
     TAIL_EXPONENT,
     TRANSMIT_BYTES,
-    UNANSWERED,
     core_at,
     transmit_at,
 )
-from hostagent.protocol.worker.retransmission import note_timeouts
+from hostagent.protocol.worker.retransmission import (
+    is_in_flight,
+    newest_sent,
+    note_overtaken,
+    patient_until_ns,
+    timer_ns,
+)
 
 WORD_BITS = 64
+MOST_PROBES = 2
+"""Frames after a silence."""
 EARLY_GROUPS = 2
 """Exponent chunks that may be sent before a served operation has been accepted."""
 
@@ -167,10 +177,10 @@ def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
         chunk.first_sent_ns = now_ns
     else:
         core.retransmissions_sent += 1
+    enter_list(core, place, REPEATED if chunk.tries > 0 else FRESH)
     chunk.tries += 1
     core.frames_sent += 1
     core.bytes_sent += chunk.length
-    enter_list(core, place, UNANSWERED)
 
 
 @njit
@@ -205,20 +215,54 @@ def core_poll_transmit(address: int, out: int, capacity: int, consumed: int, now
     core = core_at(address)
     if core.state != RUNNING:
         return 0
-    note_timeouts(core, now_ns)
-    count = 0
-    place = head(core, DUE)
-    while place != NONE and count < capacity:
+    note_overtaken(core, now_ns)
+    count = send_probes(core, out, capacity, now_ns)
+    end = min(core.floor + core.ahead * core.window, core.numbered_end)
+    count = send_new(core, out, capacity, count, consumed, end, now_ns)
+    return send_due(core, out, capacity, count, now_ns)
+
+
+@njit
+def send_probes(core: Any, out: int, capacity: int, now_ns: int) -> int:
+    """After too long a silence, whatever the congestion window: the chunk sent last, and the lowest unfinished.
+
+    Where only the latter is in flight it goes twice: two frames are lost less easily than one.
+    """
+    if capacity < MOST_PROBES or now_ns < timer_ns(core):
+        return 0
+    core.backoff += 1
+    count, place, lowest = 0, newest_sent(core), core.floor & (core.ring - 1)
+    if place != NONE and place != lowest:
         emit(core, out, count, place, now_ns)
         count += 1
-        place = head(core, DUE)
-    end = min(core.floor + core.ahead * core.window, core.numbered_end)
-    return send_new(core, out, capacity, count, consumed, end, now_ns)
+    if is_in_flight(core, core.floor):
+        while count < MOST_PROBES:
+            emit(core, out, count, lowest, now_ns)
+            count += 1
+    core.timer_began_ns = now_ns
+    core.retransmissions_by_timeout += count
+    return count
+
+
+@njit
+def send_due(core: Any, out: int, capacity: int, count: int, now_ns: int) -> int:
+    """Overtaken chunks whose turn it is, as far as the congestion window allows."""
+    place = head(core, DUE)
+    while place != NONE and count < capacity:
+        chunk = chunk_in(core, place)
+        following = chunk.next
+        if may_send(core, chunk.number) and now_ns >= patient_until_ns(core, chunk):
+            emit(core, out, count, place, now_ns)
+            core.retransmissions_by_overtaking += 1
+            note_loss(core)
+            count += 1
+        place = following
+    return count
 
 
 @njit
 def send_new(core: Any, out: int, capacity: int, count: int, consumed: int, end: int, now_ns: int) -> int:
-    """Go through the ready chunks from the lowest unfinished up to ``end``, 64 at a time."""
+    """Ready chunks from the lowest unfinished up to ``end``, 64 at a time, as the congestion window allows."""
     base = core.floor - (core.floor & (WORD_BITS - 1))
     while base < end and count < capacity:
         word = (base & (core.ring - 1)) // WORD_BITS
@@ -228,6 +272,9 @@ def send_new(core: Any, out: int, capacity: int, count: int, consumed: int, end:
             candidates &= candidates - 1
             if number < core.floor or number >= end:
                 continue
+            if not may_send(core, number):
+                core.limited = 1
+                return count
             if prepare(core, number, consumed):
                 clear_ready(core, number)
                 emit(core, out, count, number & (core.ring - 1), now_ns)

@@ -171,6 +171,26 @@ def test_scatter_and_reduce_scatter():
         assert torch.equal(single, mine)
 
 
+@pytest.mark.parametrize("operator", [SUM, dist.ReduceOp.PRODUCT])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool])
+def test_parts_of_different_sizes_are_gathered_and_reduced(operator, dtype):
+    counts = [3, 0, 5]
+
+    def body(group, rank):
+        inputs = [ramp(rank + part, dtype, count) for part, count in enumerate(counts)]
+        reduced = torch.empty(counts[rank], dtype=dtype)
+        group.reduce_scatter([reduced], [inputs], reduce_options(operator)).wait()
+        gathered = [torch.empty(count, dtype=dtype) for count in counts]
+        group.allgather([gathered], [reduced]).wait()
+        return gathered
+
+    combine = torch.sum if operator == SUM else torch.prod
+    for result in run_ranks(body, SIZE):
+        for part, count in enumerate(counts):
+            inputs = torch.stack([ramp(rank + part, dtype, count) for rank in range(SIZE)])
+            assert torch.equal(result[part], combine(inputs, 0).to(dtype))
+
+
 def test_all_to_all_with_even_and_uneven_parts():
     def body(group, rank):
         even = torch.zeros(SIZE, dtype=torch.int64)
@@ -452,8 +472,8 @@ def test_lists_that_do_not_fit_the_group_are_refused():
     group = make_groups(2)[0]
     with pytest.raises(RefusedError, match="3 output tensors, but the group has 2 ranks"):
         group.allgather([[torch.zeros(1)] * 3], [torch.zeros(1)])
-    with pytest.raises(RefusedError, match="output tensor 1 has 2 elements of float32, expected 1 of float32"):
-        group.allgather([[torch.zeros(1), torch.zeros(2)]], [torch.zeros(1)])
+    with pytest.raises(RefusedError, match="output tensor 0 has 2 elements of float32, expected 1 of float32"):
+        group.allgather([[torch.zeros(2), torch.zeros(1)]], [torch.zeros(1)])
     with pytest.raises(RefusedError, match="rank 7 is not in the group"):
         group.broadcast([torch.zeros(1)], options(dist.BroadcastOptions, rootRank=7))
 

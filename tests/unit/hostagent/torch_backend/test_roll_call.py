@@ -39,6 +39,10 @@ def test_all_ranks_that_did_not_come_are_named_if_asked_for() -> None:
     assert texts[0] == "Ranks 1, 3 failed to pass monitoredBarrier in 200 ms"
 
 
+def test_without_time_rank_0_waits_for_nobody() -> None:
+    assert verdicts([0], 2, timeout_s=0.0) == {0: "Rank 0 timed out in monitoredBarrier after 0 ms"}
+
+
 def test_a_rank_whose_rank_0_does_not_come_says_so() -> None:
     texts = roll_call.monitored_barrier(HashStore(), 1, 2, 0.05, False, margin_s=0.0)
     assert texts == "Rank 1 timed out in monitoredBarrier after 50 ms: rank 0 did not come to it"

@@ -11,6 +11,8 @@ import torch
 import torch.distributed as dist
 
 from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError
+from hostagent.torch_backend.group import HELD_OUTPUTS
+from hostagent.torch_backend.work import SMALL_OUTPUT_BYTES
 from tests.labs.torch_ranks import make_groups, run_ranks
 
 
@@ -93,7 +95,7 @@ def test_a_callback_that_blocks_does_not_hold_up_later_futures():
 
 def test_tensors_are_let_go_once_the_operation_has_finished():
     [group] = make_groups(1)
-    tensor = torch.ones(4)
+    tensor = torch.ones(SMALL_OUTPUT_BYTES)
     gone = weakref.ref(tensor)
     work = start(group, tensor)
     work.get_future().wait()
@@ -102,6 +104,16 @@ def test_tensors_are_let_go_once_the_operation_has_finished():
     gc.collect()
     assert gone() is None
     assert work.result() == []
+
+
+def test_a_future_after_the_wait_has_a_small_result_that_only_the_handle_holds():
+    [group] = make_groups(1)
+    works = [start(group, torch.tensor([float(number)])) for number in range(HELD_OUTPUTS + 2)]
+    for work in works:
+        work.wait()
+    gc.collect()
+    values = [work.get_future().value() for work in works + works]
+    assert [tensor.item() for [tensor] in values] == 2 * list(range(HELD_OUTPUTS + 2))
 
 
 def test_a_work_nobody_holds_still_finishes():
@@ -128,3 +140,22 @@ def test_abort_ends_the_job_for_all_ranks():
     first.abort()
     with pytest.raises(NetsumError, match="rank 0 aborted"):
         work.wait()
+
+
+def test_a_profile_shows_a_call_until_it_has_finished_as_asynchronous():
+    """Also one that has finished before it is watched."""
+    [group] = make_groups(1)
+    with torch.autograd.profiler.profile() as profile:
+        for _ in range(20):
+            assert start(group, torch.ones(4)).wait()
+        start(group, torch.ones(4)).get_future().wait()
+        group.barrier().wait()
+    events = [event for event in profile.function_events if event.name == "netsum:all_reduce"]
+    assert len(events) == 21
+    assert all(event.is_async for event in events)
+
+
+def test_a_profiled_call_that_fails_raises_its_own_error():
+    [group] = make_groups(1)
+    with torch.autograd.profiler.profile(), pytest.raises(NetsumError, match="more than one element"):
+        start(group, torch.ones(1).expand(3)).wait()

@@ -253,9 +253,9 @@ def test_waiting_names_the_missing_rank_and_probes_back_off_to_a_second() -> Non
         core = lab.cores[rank]
         assert core.missing(3) == [1]
         statistics = core.statistics()
-        # one repeat of each chunk that proves it came, then only the lowest is probed: 20 s at 1 s, and the way there
-        assert statistics["retransmissions_by_timeout"] == 4
-        assert 20 <= statistics["retransmissions_by_probe"] <= 30
+        # two frames at a time: 20 s at 1 s, and the way there from 2 ms, two expiries at each of nine lengths
+        assert 20 <= statistics["retransmissions_by_timeout"] <= 2 * (20 + 2 * 9)
+        assert statistics["retransmissions_sent"] == statistics["retransmissions_by_timeout"]
     sent = lab.network.sent
     lab.cores[1].submit(sum_of(values[1]))
     exchange(lab)

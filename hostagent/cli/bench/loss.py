@@ -1,0 +1,132 @@
+"""``netsum bench loss``: an allreduce on links that lose frames, next to the same without loss. In virtual time.
+
+Each condition (ranks, rate, delay, queue) is a job of its own; every loss rate and seed again. What is slower than
+the bounds below, or sends more, says so in its row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from emulator.ports.spec import Impairments
+from hostagent.cli.bench.runner import BenchError, Report, Row
+from hostagent.lab.paced_job import Call, PacedJob
+from hostagent.protocol.wire import full_frame_bytes
+
+WINDOW, LANES, ELEMENTS, CALLS = 128, 256, 524_288, 4
+RANKS = (2, 4, 8)
+RATES_MBIT = (10, 100, 1_000, 10_000)
+DELAYS_MS = (0, 5, 50)
+QUEUES = (16, 128, 1024)
+LOSSES = (0.001, 0.01, 0.05)
+SEEDS = (1, 2)
+MOST_REPEATS = 3.0
+"""Retransmissions for each frame lost."""
+FRAME_BITS = 8 * full_frame_bytes(LANES)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The links of every rank, each way."""
+
+    rate_mbit: int
+    delay_ms: int
+    queue: int
+    """Frames on a link at a time, those under way included."""
+
+    def __str__(self) -> str:
+        rate = f"{self.rate_mbit} Mbit/s" if self.rate_mbit < 1000 else f"{self.rate_mbit // 1000} Gbit/s"
+        return f"{rate}, {self.delay_ms} ms, queue {self.queue}"
+
+
+def bound(loss: float) -> float:
+    """The slowest call, in loss-free calls, that is asked for."""
+    return 1.3 if loss <= 0.01 else 2.0
+
+
+def play(ranks: int, path: Path, loss: float, seed: int, calls: int = CALLS) -> list[Call]:
+    """Allreduces of 2 MiB, one after another, with frames of 256 lanes and 128 slots."""
+    impairments = Impairments(
+        rate_bps=path.rate_mbit * 1_000_000,
+        delay_ns=path.delay_ms * 1_000_000,
+        loss=loss,
+        seed=seed,
+        queue_frames=path.queue,
+    )
+    job = PacedJob(ranks, WINDOW, LANES, impairments)
+    return [job.allreduce(ELEMENTS) for _ in range(calls)]
+
+
+def round_trip_ns(path: Path) -> float:
+    """Of one frame on an idle path: its bits and the delay, up and down."""
+    return 2 * (FRAME_BITS * 1e3 / path.rate_mbit + path.delay_ms * 1e6)
+
+
+def is_window_limited(path: Path) -> bool:
+    """Does a round trip take longer than all slots' frames?"""
+    return round_trip_ns(path) > WINDOW * FRAME_BITS * 1e3 / path.rate_mbit
+
+
+def late_round_trips(ranks: int, loss: float) -> int:
+    """Round trips that loss adds where the window of slots limits: the median of the slowest chain of chunks.
+
+    A slot's chunks are a chain: each is sent when the result of the one before has come. So a call takes a round trip
+    for each chunk of a chain, one more wherever one of the ``2 * ranks`` frames of a chunk is lost, and ends with the
+    slowest of WINDOW chains. A retransmission that is lost as well is left out.
+    """
+    length = ELEMENTS // LANES // WINDOW
+    late = 1 - (1 - loss) ** (2 * ranks)
+    most, share = 0, (1 - late) ** length
+    while share**WINDOW < 0.5:
+        most += 1
+        share += math.comb(length, most) * late**most * (1 - late) ** (length - most)
+    return most
+
+
+def rows_of(ranks: int, path: Path) -> Iterator[Row]:
+    """One row for each loss rate."""
+    free = play(ranks, path, 0.0, 1)
+    free_ns = sum(call.elapsed_ns for call in free[1:]) / len(free[1:])
+    for loss in LOSSES:
+        calls = [call for seed in SEEDS for call in play(ranks, path, loss, seed)]
+        worst = max(call.elapsed_ns for call in calls) / free_ns
+        lost = sum(call.lost for call in calls)
+        repeats = sum(call.retransmissions for call in calls) / max(lost, 1)
+        missed = [
+            text
+            for text, is_missed in (
+                (f"more than {bound(loss)}x", worst > bound(loss)),
+                (f"more than {MOST_REPEATS:.0f} repeats", repeats > MOST_REPEATS),
+            )
+            if is_missed
+        ]
+        note = f"worst call {worst:.2f}x; {repeats:.1f} retransmissions per lost frame"
+        least = 1 + late_round_trips(ranks, loss) * round_trip_ns(path) / free_ns if is_window_limited(path) else 1.0
+        if least > 1:
+            note += f"; limited by the slots, which makes {least:.2f}x of it"
+        yield Row(
+            f"n = {ranks}, {path}, {100 * loss:g} % loss",
+            sum(call.elapsed_ns for call in calls) / len(calls) / 1e6,
+            "ms",
+            "no loss",
+            free_ns / 1e6,
+            "; ".join([note, *missed]),
+            {"worst": worst, "least": least, "retransmissions_per_lost": repeats, "lost": lost, "missed": missed},
+        )
+
+
+def measure(ranks: tuple[int, ...] = RANKS) -> Report:
+    """All conditions. Raises BenchError where a sum is wrong or a call does not end."""
+    paths = [Path(rate, delay, queue) for rate in RATES_MBIT for delay in DELAYS_MS for queue in QUEUES]
+    try:
+        rows = [row for count in ranks for path in paths for row in rows_of(count, path)]
+    except RuntimeError as error:
+        raise BenchError(str(error)) from error
+    missed = sum(bool(row.details["missed"]) for row in rows)
+    remark = (
+        f"{len(rows) - missed} of {len(rows)} rows are within 1.3x (5 % loss: 2x) and 3 retransmissions a lost frame"
+    )
+    title = f"allreduce of 2 MiB in virtual time, {WINDOW} slots, {LANES} lanes, on links that lose frames"
+    return Report("loss", title, rows, seed=SEEDS[0], remarks=[remark])

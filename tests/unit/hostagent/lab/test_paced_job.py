@@ -1,0 +1,79 @@
+"""What loss costs in time and in frames, in virtual time: a representative part of ``netsum bench loss``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from emulator.ports.spec import Impairments
+from hostagent.cli.bench.loss import Path, bound, play
+from hostagent.lab.paced_job import PacedJob
+
+pytestmark = pytest.mark.timeout(400)  # the first one compiles the lab
+
+SLOW, FAST, LONG = Path(50, 0, 1000), Path(1_000, 0, 128), Path(1_000, 5, 1024)
+
+
+def mean_ns(ranks: int, path: Path) -> float:
+    """A call without loss; the first one learns the path."""
+    calls = play(ranks, path, 0.0, 1, calls=3)
+    assert sum(call.lost for call in calls) == 0
+    return sum(call.elapsed_ns for call in calls[1:]) / 2
+
+
+@pytest.mark.parametrize("path", [SLOW, FAST, LONG], ids=str)
+def test_nothing_is_repeated_without_loss(path: Path) -> None:
+    assert sum(call.retransmissions for call in play(4, path, 0.0, 1, calls=3)) == 0
+
+
+@pytest.mark.parametrize("rate_mbit", [10, 50, 1_000])
+def test_a_link_is_filled(rate_mbit: int) -> None:
+    """2,057 frames of 1,090 bytes: what the link alone takes."""
+    link_ns = 2057 * 1090 * 8e3 / rate_mbit
+    assert mean_ns(4, Path(rate_mbit, 0, 1000)) < 1.02 * link_ns
+
+
+@pytest.mark.parametrize("loss", [0.001, 0.01, 0.05])
+@pytest.mark.parametrize("path", [SLOW, FAST], ids=str)
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_no_call_stalls_on_links_that_lose_frames(ranks: int, path: Path, loss: float) -> None:
+    free_ns = mean_ns(ranks, path)
+    worst_ns = max(call.elapsed_ns for call in play(ranks, path, loss, 1))
+    assert worst_ns < bound(loss) * free_ns
+
+
+def test_no_call_stalls_where_the_slots_limit() -> None:
+    """A round trip is as long as nine windows of frames take, and a loss costs one of 18 (``late_round_trips``)."""
+    worst_ns = max(call.elapsed_ns for call in play(4, LONG, 0.01, 1))
+    assert worst_ns < 2 * mean_ns(4, LONG)
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.05])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_take_turns_to_repeat(ranks: int, loss: float) -> None:
+    calls = play(ranks, SLOW, loss, 1)
+    assert sum(call.retransmissions for call in calls) < 3 * sum(call.lost for call in calls)
+
+
+def test_a_full_queue_is_not_filled_again_and_again() -> None:
+    """16 frames of queue for 128 slots: some are dropped while the first call finds that out."""
+    calls = play(4, Path(1_000, 0, 16), 0.0, 1)
+    link_ns = 2057 * 1090 * 8
+    assert all(call.elapsed_ns < 1.2 * link_ns for call in calls[1:])
+    assert all(call.retransmissions < 0.05 * 4 * 2057 for call in calls[1:])
+
+
+def test_a_path_that_becomes_long_while_frames_are_lost_is_learnt() -> None:
+    """The shortest round trip so far says nothing any more: a window made of it is too small."""
+    short = Impairments(rate_bps=10**9, loss=0.01, queue_frames=1024)
+    job = PacedJob(2, 128, 256, short)
+    job.allreduce(524_288)
+    job.change(replace(short, delay_ns=5_000_000))
+    job.allreduce(524_288)
+    assert job.allreduce(524_288).elapsed_ns < 2 * 18 * 10_000_000
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    assert play(2, FAST, 0.05, 3, calls=2) == play(2, FAST, 0.05, 3, calls=2)
+    assert play(2, FAST, 0.05, 3, calls=2) != play(2, FAST, 0.05, 4, calls=2)
