@@ -2,7 +2,7 @@
 that would take it a second of CPU.
 
 Processes that start together on an empty cache would each compile everything, side by side, and take minutes where one
-takes half a minute. So the first to come takes a lock and compiles; the others wait for it and load what it left.
+takes less than one. So the first to come takes a lock and compiles; the others wait for it and load what it left.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _compile_once(file: Path, entries: Entries, say: bool) -> bool:
         if not _locked(lock, time.monotonic() + WAIT_S) or file.exists():
             return False
         if say:
-            print("netsum: compiling its loops, once for this version (about half a minute)", file=sys.stderr)
+            print("netsum: compiling its loops, once for this version (up to a minute)", file=sys.stderr)
         made = file.with_suffix(f".{os.getpid()}")
         build(entries, made)
         made.rename(file)

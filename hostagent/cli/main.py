@@ -44,6 +44,9 @@ BENCH = Group(
     "Measure; each figure is next to its baseline from the same run.",
     {
         "allreduce": Entry("bench.command:allreduce", "Allreduce through the P4 switch, next to gloo."),
+        "collectives": Entry(
+            "bench.command:collectives", "Every operation of torch.distributed by size, next to gloo."
+        ),
         "switch": Entry("bench.command:switch", "Compiled P4 programs on one core, next to hand-written loops."),
         "tables": Entry(
             "bench.command:tables", "Table lookups by kind of key and size, next to a loop without tables."

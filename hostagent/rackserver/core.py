@@ -6,14 +6,20 @@ cores: `process` alone then does their parts one after the other, a `ThreadPool`
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from emulator.native.calls import entry_address
+from emulator.native.jit_cache import source_stamp
+from emulator.native.loops_file import Entries, adopt_loops
+from emulator.native.object_code import ObjectCodeError
 from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from emulator.ports.batch import FrameBatch, TxPortTable
 from hostagent.protocol.frames import Addresses, Frame, build_frame
@@ -28,10 +34,11 @@ from hostagent.protocol.services.aggregator import (
     RefusalCode,
 )
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
+from hostagent.rackserver import thread_pool
 from hostagent.rackserver.frames.answers import answer
 from hostagent.rackserver.frames.lanes import combine
 from hostagent.rackserver.frames.tx_slots import RUNS
-from hostagent.rackserver.hierarchy.memory import TierMemory, Traffic, compile_tiers, totals_for
+from hostagent.rackserver.hierarchy.memory import TIER_ENTRIES, TierMemory, Traffic, compile_tiers, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
 from hostagent.rackserver.process_batch import process
 from hostagent.rackserver.records import (
@@ -99,6 +106,7 @@ class RackServer:
     ) -> None:
         """``registry``: the tenants, and the memory that they may use together. ``restore``: called with the name and
         the memory of every service when its first job comes. ``place``: among servers of other racks."""
+        adopt_server_loops()
         if cores < 1 or slots < 1:
             raise ValueError(f"a rack server of {cores} cores and {slots} slots: use 1 or more of each")
         self.ports = ports if ports is not None else TxPortTable()
@@ -393,8 +401,22 @@ class RackServer:
         return {**statistics, "rack": self.place.rack, "between_racks": asdict(self.crossed())}
 
 
+def entries() -> Entries:
+    """What the live loop, the threads and Python call by name, and what is called by its address."""
+    named = (process, thread_pool.follow, thread_pool.stop)
+    addressed = (answer, combine, *SERVICE_ENTRIES.values(), *TIER_ENTRIES.values())
+    return [(function, len(inspect.signature(function).parameters)) for function in (*named, *addressed)]
+
+
+@functools.cache
+def adopt_server_loops() -> None:
+    """From now on this process needs no numba to serve; where that cannot be, it loads numba as ever."""
+    with suppress(OSError, ObjectCodeError):
+        adopt_loops("server-loops", source_stamp(__file__), entries())
+
+
 def compile_services() -> dict[str, int]:
-    """Addresses of what services run, by their field of the SERVER record. The first time takes a while."""
+    """Addresses of what services run, by their field of the SERVER record."""
     return {name: entry_address(function) for name, function in SERVICE_ENTRIES.items()}
 
 

@@ -12,7 +12,20 @@ from hostagent.cli.parsing import UsageError, command, integer, number, option, 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
-ALL = ("switch", "tables", "ports", "forward", "server", "load", "pspin", "loss", "worker", "entries", "allreduce")
+ALL = (
+    "switch",
+    "tables",
+    "ports",
+    "forward",
+    "server",
+    "load",
+    "pspin",
+    "loss",
+    "worker",
+    "entries",
+    "allreduce",
+    "collectives",
+)
 """What `everything` measures, in this order."""
 
 
@@ -54,6 +67,34 @@ def allreduce(
       netsum bench allreduce --size 64MiB -n 2 -n 4
     """
     return _run("allreduce", as_json, tuple(ranks or (2, 4)), parse_size(size), repeats, lanes)
+
+
+@command(
+    repeated("-n", "--nproc", dest="ranks", type=integer(2), help="Number of ranks. Repeatable. Default: 2 and 4."),
+    repeated(
+        "--operation", dest="operations", metavar="NAME", help="Operation, as all_gather. Repeatable. Default: all."
+    ),
+    repeated("--size", dest="sizes", metavar="SIZE", help="Size of the tensor. Repeatable. Default: 4 B to 64 MiB."),
+    option("--plot", dest="picture", metavar="FILE", type=Path, help="Picture to draw: .png, .svg or .pdf."),
+    AS_JSON,
+)
+def collectives(
+    *,
+    ranks: list[int] | None = None,
+    operations: list[str] | None = None,
+    sizes: list[str] | None = None,
+    picture: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Every operation of torch.distributed by size, in float32 and bfloat16, next to gloo.
+
+    Example:
+      netsum bench collectives -n 4 --operation all_gather --plot all_gather.png
+    """
+    from hostagent.cli.bench.collectives import SIZES_BYTES
+
+    sizes_bytes = [parse_size(size) for size in sizes] if sizes else SIZES_BYTES
+    return _run("collectives", as_json, tuple(ranks or (2, 4)), tuple(operations or ()), sizes_bytes, picture)
 
 
 @command(

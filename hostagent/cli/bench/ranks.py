@@ -1,12 +1,13 @@
 """Training jobs of the benchmarks: `run_in_turn` starts their ranks, which run this file as a script.
 
-    python ranks.py allreduce|step '{"backend": "gloo", ...}'
+    python ranks.py allreduce|step|collectives '{"backend": "gloo", ...}'
 
 ``allreduce``: large tensors back to back (bandwidth), small ones back to back (steady-state latency), and small ones
 each right after a barrier, when the other processes have to be woken first. ``step``: from gradients that are there to
 weights that Adam has stepped: on a rack server one push-pull, on gloo what DDP does (an allreduce for each bucket of
 25 MB) and a local step of torch.optim.Adam: its default on CPUs, a loop of operations (`gloo`), and ``fused=True``
-(`gloo_fused`), which is what one who knows takes. Rank 0 prints its result as a line of JSON.
+(`gloo_fused`), which is what one who knows takes. ``collectives``: see `collective_calls`. Rank 0 prints its result as
+a line of JSON.
 """
 
 from __future__ import annotations
@@ -195,6 +196,20 @@ def cpu_spent(before: dict[int, tuple[str, float]], after: dict[int, tuple[str, 
     return sums
 
 
+def measure_collectives(**settings: Any) -> dict[str, Any]:
+    """See `collective_calls`."""
+    from hostagent.cli.bench import collective_calls
+
+    return dict(collective_calls.measure_collectives(**settings))
+
+
+MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
+    "allreduce": measure_allreduce,
+    "step": measure_step,
+    "collectives": measure_collectives,
+}
+
+
 def main() -> None:
     """One rank."""
     import torch
@@ -203,7 +218,7 @@ def main() -> None:
     settings = json.loads(sys.argv[2])
     torch.set_num_threads(1)
     dist.init_process_group("netsum" if settings["backend"] == "netsum" else "gloo")
-    result = (measure_allreduce if sys.argv[1] == "allreduce" else measure_step)(**settings)
+    result = MEASURES[sys.argv[1]](**settings)
     if dist.get_rank() == 0:
         print(MARK + json.dumps(result), flush=True)
     dist.barrier()

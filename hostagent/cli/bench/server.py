@@ -29,9 +29,8 @@ from hostagent.cli.bench.server_loops import PER_WORKER, make_frames, play, play
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
 from hostagent.protocol.wire import Header, Kind, full_frame_bytes
-from hostagent.rackserver.core import RackServer
+from hostagent.rackserver.core import RackServer, adopt_server_loops
 from hostagent.rackserver.processors import processors_for
-from hostagent.rackserver.server_loops import adopt_server_loops
 from hostagent.rackserver.services.records import KEY
 from hostagent.rackserver.thread_pool import ThreadPool
 

@@ -21,7 +21,6 @@ from hostagent.protocol.services.aggregator import peer_port
 from hostagent.rackserver.core import RackServer, compile_services
 from hostagent.rackserver.hierarchy.memory import compile_tiers
 from hostagent.rackserver.hierarchy.routes import Peer, Place
-from hostagent.rackserver.server_loops import adopt_server_loops
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError
@@ -95,7 +94,6 @@ class RunningServer(RunningAggregator):
         common = replace(options.common, ports=(*options.common.ports, *between))
         try:
             self.found = self._recognize() if options.restore else {}
-            adopt_server_loops()
             super().__init__(common, lambda core_options: self._make(options, core_options))
         except BaseException:
             self._close_folder()

@@ -57,7 +57,7 @@ def test_the_version_is_the_packages() -> None:
         (["switch", "--port"], "netsum switch: --port: expected one argument."),
         (["compile"], "netsum compile: PROGRAM: missing"),
         (["compile", "--dmp"], "netsum compile: unknown option --dmp; did you mean --dump-after?"),
-        (["bench", "nope"], "netsum bench: unknown command nope; choose one of allreduce, switch, tables,"),
+        (["bench", "nope"], "netsum bench: unknown command nope; choose one of allreduce, collectives, switch,"),
         (["run", "--lanes", "100", "x"], "netsum run: --lanes: 100: choose one of 64, 256,"),
         (["run", "--aggregator", "bogus", "x"], "netsum run: --aggregator bogus: choose p4,"),
         (["switch", "--port", "1"], "netsum switch: --port: port '1': no port number before '1'"),
