@@ -6,6 +6,7 @@ point. Names for other uses, loaded on first use:
 - `RackOptimizer`: an optimizer whose steps a rack server takes; `RackService`: the service it trains on
 - `NetsumError`: what the torch backend and `RackOptimizer` raise; `LostError`: a rank, server or controller is gone,
   and another attempt may succeed; `RefusedError`: it will not; `OperationTimeoutError`
+- `Options`: ``pg_options`` of ``init_process_group("netsum")`` and ``new_group``: the precision of sums of floats
 - `Aggregator`: the interface of ``netsum run --aggregator core:MODULE:CLASS``; `CompiledAggregator`: with machine code
 - `JobTerms`, `ChildTerms`, `Capacity`, `JobCounters`, `AggregatorRefused`: what an `Aggregator` is given and gives back
 """
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from hostagent.torch_backend.errors import NetsumError as NetsumError
     from hostagent.torch_backend.errors import OperationTimeoutError as OperationTimeoutError
     from hostagent.torch_backend.errors import RefusedError as RefusedError
+    from hostagent.torch_backend.options import Options as Options
     from hostagent.torch_backend.rack import RackOptimizer as RackOptimizer
     from hostagent.torch_backend.rack import RackService as RackService
 
 __all__ = [
     "Aggregator", "AggregatorRefused", "Capacity", "ChildTerms", "CompiledAggregator", "JobCounters", "JobTerms",
-    "LostError", "NetsumError", "OperationTimeoutError", "RackOptimizer", "RackService", "RefusedError",
+    "LostError", "NetsumError", "OperationTimeoutError", "Options", "RackOptimizer", "RackService", "RefusedError",
 ]  # fmt: skip
 _TORCH_ERRORS = ("LostError", "NetsumError", "OperationTimeoutError", "RefusedError")
 
@@ -41,5 +43,6 @@ __getattr__ = lazy_exports(
         **dict.fromkeys(__all__, "protocol.services.aggregator"),
         **dict.fromkeys(("RackOptimizer", "RackService"), "torch_backend.rack"),
         **dict.fromkeys(_TORCH_ERRORS, "torch_backend.errors"),
+        "Options": "torch_backend.options",
     },
 )

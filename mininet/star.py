@@ -91,13 +91,15 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hosts", type=int, default=4, metavar="N")
-    parser.add_argument("--size-mib", type=float, default=8.0, metavar="MIB", help="of the tensor; default 8")
-    parser.add_argument("--rate", type=float, action="append", metavar="MBIT", help="of each link; repeat; default 100")
-    parser.add_argument("--calls", type=int, default=5, help="timed at each point; default 5")
-    parser.add_argument("--impair", default="", metavar="TEXT", help="of the switch's ports, as for netsum run")
-    parser.add_argument("--csv", type=Path, metavar="FILE")
-    parser.add_argument("--plot", type=Path, metavar="FILE")
+    parser.add_argument("--hosts", type=int, default=4, metavar="N", help="number of hosts; default 4")
+    parser.add_argument("--size-mib", type=float, default=8.0, metavar="MIB", help="size of the tensor; default 8")
+    parser.add_argument(
+        "--rate", type=float, action="append", metavar="MBIT", help="rate of each link; repeatable; default 100"
+    )
+    parser.add_argument("--calls", type=int, default=5, help="timed calls at each point; default 5")
+    parser.add_argument("--impair", default="", metavar="TEXT", help="impairments of ports, as for netsum run")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="CSV file for the rows")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="picture to draw")
     arguments = parser.parse_args()
     arguments.rate = arguments.rate or [100.0]
     arguments.size_bytes = 4 * int(arguments.size_mib * (1 << 18))

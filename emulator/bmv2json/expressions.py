@@ -54,7 +54,7 @@ TRUTHS = {*COMPARISONS, *LOGIC, "not", "valid", "valid_union", "d2b"}
 def new_context(
     storage: Storage, objects: Objects, parameters: Sequence[ir.Variable] = (), errors: tuple[str, ...] = ()
 ) -> Context:
-    """For one action, parser state or condition; ``errors`` are a parser's."""
+    """Context of one action, parser state or condition; ``errors`` are a parser's."""
     return Context(storage, objects, exact, parameters, errors)
 
 

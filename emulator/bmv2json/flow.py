@@ -1,4 +1,4 @@
-"""From nodes that name their successors to nested statements.
+"""Conversion of nodes that name their successors to nested statements.
 
 A graph without cycles becomes nested ``if`` and ``switch``: where the ways from a node meet again (its immediate
 postdominator) the nesting ends. Ways that cross, so that a node would be in two places, are led by a variable
@@ -22,7 +22,7 @@ MAX_NESTING = 40
 @dataclass(frozen=True, slots=True)
 class FlowNode(Generic[Key]):
     successors: tuple[Key | None, ...]
-    """Without repetition; None is the end."""
+    """Successors without repetition; None is the end."""
     build: Callable[[tuple[ir.Block, ...]], ir.Block]
     """The node's statements; the argument has what follows for each successor."""
 
@@ -97,7 +97,7 @@ class _Nested(Generic[Key]):
         return left
 
     def block(self, key: Key | None, stop: Key | None, depth: int) -> ir.Block:
-        """From a node to its immediate postdominator."""
+        """Statements from a node to its immediate postdominator."""
         if depth > MAX_NESTING:
             raise _Tangled
         out: list[ir.Statement] = []

@@ -61,7 +61,7 @@ def bounds(type_: ir.Bits) -> tuple[int, int]:
 
 
 def cast(expr: ir.Expr, type_: ir.Bits) -> ir.Expr:
-    """To another type: extended by the operand's sign, or cut."""
+    """Cast to another type: extended by the operand's sign, or cut."""
     if expr.type == type_:
         return expr
     if isinstance(expr, ir.Constant):

@@ -39,7 +39,7 @@ class Objects:
     counters: dict[str, ir.ExternInstance] = field(default_factory=dict)
     meters: dict[str, ir.ExternInstance] = field(default_factory=dict)
     direct_counters: dict[str, ir.ExternInstance] = field(default_factory=dict)
-    """By the name of their table."""
+    """Direct counters by the name of their table."""
     direct_meters: dict[str, ir.ExternInstance] = field(default_factory=dict)
     meter_targets: dict[str, ir.Place] = field(default_factory=dict)
     """Where the colours of direct meters go, by the meter's name."""

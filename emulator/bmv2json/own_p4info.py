@@ -30,7 +30,7 @@ class _Writer:
         self.aliases = ids.aliases(name for prefix in self.names for name in self.names[prefix])
 
     def _used_actions(self) -> dict[str, ir.Action]:
-        """Those that tables may run, by control-plane name."""
+        """Actions that tables may run, by control-plane name."""
         result: dict[str, ir.Action] = {}
         for table in self.program.tables:
             for reference in table.actions:

@@ -107,7 +107,7 @@ def _copy_header(cx: Context, target: ir.HeaderRef, source: ir.HeaderRef, node: 
 
 
 def _copy_fields(cx: Context, target: ir.HeaderRef, source: ir.HeaderRef, node: Node) -> None:
-    """Between types that only differ in name."""
+    """Copy between types that only differ in name."""
     span = node.span()
     copies = tuple(ir.Assign(ir.FieldRef(target, f), ir.FieldRef(source, f), span) for f in target.type.fields)
     gone = ir.SetValidity(target, False, span)

@@ -66,7 +66,7 @@ class UnionStack:
 @dataclass(slots=True)
 class Storage:
     headers: dict[str, ir.Header] = field(default_factory=dict)
-    """By the document's name, elements of stacks and members of unions included."""
+    """Headers by the document's name, elements of stacks and members of unions included."""
     metadata: dict[str, dict[str, ir.Type]] = field(default_factory=dict)
     field_order: dict[str, list[str]] = field(default_factory=dict)
     """All fields of the document, by header type."""

@@ -16,7 +16,7 @@ MATCH_KINDS = ("exact", "lpm", "ternary", "range", "optional", "valid")
 DEFAULT_SIZE = 1024
 MAX_SIZE = 1 << 28
 SCOPES = (ir.ActionScope.TABLE_AND_DEFAULT, ir.ActionScope.TABLE_ONLY, ir.ActionScope.DEFAULT_ONLY)
-"""By the number that P4Info gives them."""
+"""Scopes by the number that P4Info gives them."""
 NOTHING = "NoAction"
 
 
@@ -164,7 +164,7 @@ def _check_keys(cx: DocumentContext, name: str, node: Node, count: int) -> None:
 
 
 def _actions(cx: DocumentContext, node: Node) -> list[JsonAction]:
-    """By their ids; documents of 2016 and 2017 have names only."""
+    """Actions by id; documents of 2016 and 2017 have names only."""
     if node.get("action_ids") is not None:
         return [_action(cx, each) for each in node["action_ids"].items()]
     by_name: dict[str, JsonAction] = {}

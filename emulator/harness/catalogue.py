@@ -39,7 +39,7 @@ class ControllerHeader:
 
 
 def controller_headers(p4info: Any) -> dict[str, ControllerHeader]:
-    """By name."""
+    """Controller headers by name."""
     headers = (
         ControllerHeader(c.preamble.name, tuple((m.name, m.bitwidth) for m in c.metadata))
         for c in p4info.controller_packet_metadata
@@ -110,7 +110,7 @@ class Catalogue:
         return header
 
     def arguments(self, action: ActionView, values: dict[str, Any]) -> tuple[int, ...]:
-        """In declaration order."""
+        """Values in declaration order."""
         names = self.parameters.get(action.id, ())
         for name in values:
             if name not in names:

@@ -16,4 +16,4 @@ class WrongTest(HarnessError):
 
 
 class NotSupported(HarnessError):
-    """Not on this target; the plugin skips the test with this reason."""
+    """Request that this target does not support; the plugin skips the test with this reason."""

@@ -23,7 +23,7 @@ ANYTHING = ("*", "_", None)
 
 
 def entry_match(table: TableView, match: dict[str, Any]) -> tuple[FieldMatch, ...]:
-    """In ascending field id; keys that are not mentioned match anything. Raises `WrongTest`."""
+    """Match fields in ascending field id; keys that are not mentioned match anything. Raises `WrongTest`."""
     matches: dict[int, FieldMatch | None] = {}
     for name, value in match.items():
         key = find(f"key of table {table.name}", name, table.keys)

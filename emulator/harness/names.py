@@ -46,7 +46,7 @@ def unknown(what: str, text: str, names: Iterable[str]) -> str:
 
 
 def _nearest(text: str, known: list[str]) -> str | None:
-    """By whole names, then by their last parts, then the only one that has the text in it."""
+    """Candidates by whole names, then by their last parts, then the only one that has the text in it."""
     by_end = {name.rpartition(".")[2].lower(): name for name in reversed(known)}
     for candidates in ({name.lower(): name for name in known}, by_end):
         for asked in (text.lower(), text.rpartition(".")[2].lower()):

@@ -28,12 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("netsum", "tests of P4 programs")
     group.addoption(
         "--p4-coverage", nargs="?", const="p4-coverage", metavar="FOLDER",
-        help="what of the P4 programs was exercised: on the terminal, and as a page in FOLDER (p4-coverage); "
-        "packets are interpreted then",
+        help="coverage of the P4 programs: on the terminal, and as a page in FOLDER (p4-coverage); packets are "
+        "interpreted then",
     )  # fmt: skip
-    group.addoption("--p4-engine", choices=("llvm", "interpreter"), default="llvm", help="what runs the programs")
+    group.addoption(
+        "--p4-engine", choices=("llvm", "interpreter"), default="llvm", help="execution engine of the programs"
+    )
     names = ("--p4-target", "--target")
-    about = "where p4_switch runs: netsum (in this process), or bmv2 (simple_switch_grpc and p4c, as root)"
+    about = "target of p4_switch: netsum (in this process), or bmv2 (simple_switch_grpc and p4c, as root)"
     try:
         group.addoption(*names, dest="p4_target", choices=TARGETS, default="netsum", help=about)
     except ValueError:

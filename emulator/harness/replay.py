@@ -64,7 +64,7 @@ class Recording:
         self.seed = seed
 
     def watch(self, switch: Control) -> None:
-        """From now on every change of the switch is noted; one that it refuses is not."""
+        """Begin to note: every change of the switch from now on; one that it refuses is not."""
         for name in CHANGES:
             if hasattr(switch, name):
                 setattr(switch, name, self._noting(name, getattr(switch, name)))

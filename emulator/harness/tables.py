@@ -63,7 +63,7 @@ class Entry:
 
     @property
     def last_hit_ns(self) -> int:
-        """In virtual time; the table has support_timeout."""
+        """Time of the last hit, virtual; the table has support_timeout."""
         return self._now().last_hit_ns
 
     @property

@@ -40,7 +40,7 @@ class Target(Protocol):
     def name(self) -> str: ...
     @property
     def ports(self) -> range:
-        """Those that a test can use."""
+        """Ports that a test can use."""
         ...
 
     @property

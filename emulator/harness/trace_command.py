@@ -48,7 +48,7 @@ class TraceRequest:
     limit: int | None = None
     """Packets of a capture, at most."""
     interval: str = "0ns"
-    """Between two packets given in hex; those of a capture keep their distances."""
+    """Time between two packets given in hex; those of a capture keep their distances."""
     as_json: bool = False
     defines: Mapping[str, str] = field(default_factory=dict)
     include_paths: Sequence[str] = ()

@@ -59,7 +59,7 @@ def _read(where: str, value: Value) -> tuple[int, int]:
 
 
 def shown(value: int, width_bits: int) -> str:
-    """For people: a MAC by its 48 bits, an IPv6 address by its 128, large numbers of 32 bits both ways."""
+    """Text for people: a MAC by its 48 bits, an IPv6 address by its 128, large numbers of 32 bits both ways."""
     if width_bits == MAC_BITS and value >= SMALL:
         return ":".join(f"{byte:02x}" for byte in value.to_bytes(6, "big"))
     if width_bits == IPV6_BITS and value >= SMALL:

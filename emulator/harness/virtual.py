@@ -46,7 +46,7 @@ class QuickSwitch(Switch):
 
 ALL_PORTS = range(1 << 9)
 START_NS = 1_000_000_000
-"""So that no timestamp is zero by accident."""
+"""Time at the beginning of a test; not 0, so that no timestamp is zero by accident."""
 
 
 class RingPool:

@@ -20,7 +20,7 @@ from emulator.native.jit_cache import loops_folder
 from emulator.native.object_code import ObjectCode, build
 
 WAIT_S = 300.0
-"""For another process that compiles; then this one goes on by itself, which is slow but right."""
+"""Longest wait for another process that compiles; then this one goes on by itself, which is slow but right."""
 LOOK_AGAIN_S = 0.1
 
 Entries: TypeAlias = Sequence[tuple[Any, int]]

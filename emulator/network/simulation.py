@@ -56,7 +56,7 @@ WHAT = {
     "dropped_full": "dropped, as too many were under way",
     "dropped_too_long": "dropped, as it was too long",
 }
-"""By the link's counter."""
+"""Descriptions of a link's counters."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class _Direction:
     to: End
     mishaps: list[Mishap]
     origins: dict[bytes, int] = field(default_factory=dict)
-    """By content: of the frame last sent with it. Damaged frames take the origin of the last frame of all."""
+    """Origin of the last frame with each content. Damaged frames take the origin of the last frame of all."""
     last: int = 0
 
     def send(self, now_ns: int, frame: bytes, origin: int) -> None:
@@ -123,7 +123,7 @@ class Simulation:
         return min(times, default=None)
 
     def step(self, limit_ns: int | None = None) -> bool:
-        """On to the next thing that happens, if there is one until ``limit_ns``."""
+        """Advance to the next thing that happens, if there is one until ``limit_ns``."""
         due = self.next_timer_ns()
         if due is None or (limit_ns is not None and due > limit_ns):
             return False

@@ -54,7 +54,7 @@ class Architecture:
     """Extern functions that only assign constants to fields of their argument: function to those fields, and the root
     that stands for the argument where a deprecated overload has none. They are lowered to these assignments."""
     field_lists: tuple[str, str]
-    """Which annotation numbers the metadata that copies keep, and the root of that metadata."""
+    """The annotation that numbers the metadata that copies keep, and the root of that metadata."""
     former_members: Mapping[str, str]
     """``type.member`` that earlier versions had, to what a program does instead."""
     any_case_is_last: bool

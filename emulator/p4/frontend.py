@@ -1,4 +1,4 @@
-"""From source text to the IR and P4Info: the front end's stages in order, each with a name to dump after."""
+"""Front end, from source text to the IR and P4Info: the stages in order, each with a name to dump after."""
 
 from __future__ import annotations
 

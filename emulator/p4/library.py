@@ -6,7 +6,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHIPPED = (_PACKAGE / "p4src", _PACKAGE.parent / "p4src")
-"""In a wheel, and in a checkout."""
+"""Folders of the shipped programs, in a wheel and in a checkout."""
 
 
 def examples_folder() -> Path:

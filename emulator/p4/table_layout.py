@@ -48,7 +48,7 @@ TABLE_POSITIONS = 9
 TABLE_BLOCK_RANKS = 10
 """Masked: address of a u64 for each block, the best rank in it; a block that can't be better isn't looked at."""
 TABLE_IS_LARGE = 11
-"""Not 0 when the entries are more than the nearer caches hold, so that look-ups are worth prefetching."""
+"""Flag, not 0 when the entries are more than the nearer caches hold, so that look-ups are worth prefetching."""
 TABLE_IS_DEEP = 14
 """Lpm: not 0 when moreover many entries lie beyond the first place that a search reads, so that searches are worth
 doing ahead."""

@@ -17,7 +17,7 @@ class Target:
     repeatable: frozenset[str] = frozenset()
     """Methods of cell arrays that may stand in a ``Repeat``: a turn's effect stays in its own instance's cell."""
     index_argument: Mapping[str, int] = field(default_factory=dict)
-    """For those, which argument is the index."""
+    """Position of the index among the arguments of each of those methods."""
     bit_lists: frozenset[str] = frozenset()
     """Externs that read a list argument as the bits of its items, one after the other."""
     valid_lists: frozenset[str] = frozenset()

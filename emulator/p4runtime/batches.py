@@ -22,14 +22,14 @@ CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = (
 STEP_NS = 1_000_000
 """Packets wait at most about this long for a batch that is not DATAPLANE_ATOMIC."""
 STEP_PAUSE_S = 20e-6
-"""Between two steps: long enough for the data plane's thread to resume."""
+"""Pause between two steps: long enough for the data plane's thread to resume."""
 
 MANY = 64
 """Updates that are worth pausing the garbage collector for."""
 
 
 Outcomes = list[RequestError | None]
-"""For each update, None where it succeeded."""
+"""Error of each update, None where it succeeded."""
 
 
 def write_batch(view: View, updates: Sequence[Any], atomicity: int) -> Outcomes:

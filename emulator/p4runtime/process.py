@@ -82,7 +82,7 @@ class SwitchOptions:
     priority_queues: int = 1
     """Egress queues of each port. With 1 packets go through no queue until a rate or a depth is set."""
     make_switch: Callable[[], Switch] = Switch
-    """With engine `WITH_SOURCE`: a switch that traces its program."""
+    """Constructor of the switch; with engine `WITH_SOURCE`, of one that traces its program."""
     tls: ServerTls | None = None
     """None: the P4Runtime server is without TLS."""
     translation: Path | None = None

@@ -85,7 +85,7 @@ class P4RuntimeServer:
         self._server.start()
 
     def serve(self, device: Device, extra_handlers: tuple[Any, ...] = ()) -> None:
-        """To be called once."""
+        """Set the device to serve. To be called once."""
         from emulator.p4runtime.stream.notifications import NotificationThread
 
         self._extra.handlers = extra_handlers
@@ -320,7 +320,7 @@ class _Servicer:
                 self._notify(self._served.disconnect(stream.number))
 
     def _listen(self, stream: _Stream, requests: Iterator[Any]) -> None:
-        """On a thread per stream: handle its messages until it ends."""
+        """Loop of a thread per stream: handle its messages until it ends."""
         try:
             for request in requests:
                 self._handle(stream, _checked(request))
@@ -357,7 +357,7 @@ class _Servicer:
             raise RequestError(Code.UNIMPLEMENTED, f"{kind} is not supported: v1model has no such messages")
 
     def send(self, number: Hashable, response: Any) -> None:
-        """To a stream that may have ended meanwhile. Never waits: a controller that doesn't listen loses messages."""
+        """Send to a stream that may have ended. Never waits: a controller that does not listen loses messages."""
         stream = self._streams.get(number)  # type: ignore[call-overload]
         if stream is not None:
             stream.offer(response)

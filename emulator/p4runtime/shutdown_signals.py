@@ -44,7 +44,7 @@ class ShutdownSignals:
             self._raises = False
 
     def wait(self) -> None:
-        """Until a signal has come."""
+        """Wait until a signal has come."""
         while not self._requested:
             select.select([self._woken], [], [])
 

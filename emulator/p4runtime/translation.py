@@ -28,7 +28,7 @@ from emulator.p4runtime.errors import Code, RequestError, invalid
 from emulator.rpc.p4protos import p4info_pb2
 
 PORT_TYPES = ("portid", "portidt")
-"""Without underscores, in lower case."""
+"""Names of port types, without underscores, in lower case."""
 UNKNOWN_WIDTH_BITS = 32
 """Width of a translated string that occurs in no table, action, register or digest."""
 
@@ -50,7 +50,7 @@ class Rule:
 @dataclass(frozen=True, slots=True)
 class TranslationRules:
     types: Mapping[str, Rule] = field(default_factory=dict)
-    """By name or URI."""
+    """Rules by name or URI of the type."""
     ports: str | None = None
 
 

@@ -59,7 +59,7 @@ class View:
     translator: Translator | None = None
     """None: no values are translated."""
     row_forms: dict[int, Any] = field(default_factory=dict)
-    """By table id, the `entities.rows.RowForm` of those written to so far; None where there is none."""
+    """The `entities.rows.RowForm` of each table written to so far, by id; None where there is none."""
     now_ns: Callable[[], int] = time.monotonic_ns
     """The clock of entries' last hits."""
     has_port: Callable[[int], bool] = lambda port: True
@@ -99,7 +99,7 @@ class Change:
     """Carry it out. Raises ControlError or RequestError, with nothing changed, where the switch's state is against
     it."""
     remember: Callable[[], Undo]
-    """To be called before ``run``: a function that undoes it, to be called after later updates have been undone."""
+    """Called before ``run``; returns the function that undoes it, to be called after later updates have been undone."""
 
 
 def nothing() -> Change:

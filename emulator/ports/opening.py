@@ -1,4 +1,4 @@
-"""From a specification to an open port."""
+"""Opening of a port from its specification."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class PortStatistics:
     frames_out: int
     bytes_out: int
     drops: dict[str, int] = field(default_factory=dict)
-    """By reason, zeros left out. bad_descriptors and bad_rings indicate a broken peer, io_errors the network."""
+    """Drops by reason, zeros left out. bad_descriptors and bad_rings indicate a broken peer, io_errors the network."""
     bells_rung: int = 0
     """System calls made to wake the peer."""
     peer_changes: int = 0

@@ -97,7 +97,7 @@ class PortSpec:
     """Local address of a udp or tcp port."""
     remote: tuple[str, int] | None = None
     inbound: Impairments | None = None
-    """On frames into the switch; None: none."""
+    """Impairments of frames into the switch; None: none."""
     outbound: Impairments | None = None
     reads: str = ""
     """The capture file that a pcap port's frames come from; empty: none come."""

@@ -57,7 +57,7 @@ class Ternary:
     field_id: int
     value: int
     mask: int
-    """Not zero; ``value`` has no bit outside it. An absent field matches anything."""
+    """Mask, not zero; ``value`` has no bit outside it. An absent field matches anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ FieldMatch: TypeAlias = Exact | Lpm | Ternary | Range | Optional
 
 @dataclass(frozen=True, slots=True)
 class ToMember:
-    """In tables with an action profile: the action of this member."""
+    """Action of this member, in tables with an action profile."""
 
     member_id: int
 
@@ -100,7 +100,7 @@ class WeightedAction:
     action_id: int
     params: tuple[int, ...]
     weight: int
-    """From 1."""
+    """Weight, 1 or more."""
     watch_port: int | None = None
 
 
@@ -158,13 +158,13 @@ class TableEntry:
     """Larger wins; 0 in tables without priorities."""
     action_id: int
     params: tuple[int, ...]
-    """In declaration order of the action's parameters."""
+    """Values in declaration order of the action's parameters."""
     counter: CounterValue | None = None
     """The direct counter; None where the table has none, and on writes that leave the counter alone."""
     is_const: bool = False
     """An entry the program declares constant. A modification must say so too, and then changes all but the action."""
     through: Through | None = None
-    """Not None exactly in tables with an action profile or selector; ``action_id`` is then 0 and ``params`` empty."""
+    """Member or group, exactly in tables with an action profile; ``action_id`` is then 0 and ``params`` empty."""
     meter: MeterConfig | None = None
     """The direct meter; None is unconfigured: writes set what they say, as P4Runtime's do."""
     idle_timeout_ns: int = 0
@@ -211,7 +211,7 @@ class Member:
 class GroupMember:
     member_id: int
     weight: int = 1
-    """From 1: it counts as that many members."""
+    """Weight, 1 or more: it counts as that many members."""
     watch_port: int | None = None
     """Left out of the choice while this port is down, see `Control.set_ports_down`."""
 
@@ -230,7 +230,7 @@ class CloneSession:
     session_id: int
     """1 .. 32767."""
     replicas: Replicas
-    """In the order in which copies are made."""
+    """Replicas in the order in which copies are made."""
     packet_length_bytes: int = 0
     """Clones are cut to this; 0: not at all."""
 
@@ -241,7 +241,7 @@ class ValueSetMember:
 
     values: tuple[int, ...]
     seconds: tuple[int, ...] = ()
-    """For each field the mask, or the high end of the range; none: each field has its one value."""
+    """Mask, or high end of the range, of each field; none: each field has its one value."""
 
 
 def member_part(match: FieldMatch | None, width_bits: int, is_range: bool) -> tuple[int, int]:

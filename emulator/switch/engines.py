@@ -45,7 +45,7 @@ class Engine(Protocol):
     def write_meter_counts(self, name: str, index: int, counts: MeterCounts) -> None: ...
     def set_multicast(self, group: int, replicas: Replicas) -> None: ...
     def set_session(self, session: CloneSession) -> None:
-        """Without replicas it is gone."""
+        """Set a clone session; without replicas it is removed."""
         ...
 
     def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None: ...
@@ -97,7 +97,7 @@ class CompiledEngine:
         self.seed = self.memory.seed
 
     def _mirror(self, view: TableView, flat: FlatTable) -> Mirror:
-        """For observers of a table's changes."""
+        """Mirror for observers of a table's changes."""
         return flat
 
     def set_value_set(self, name: str, members: tuple[KeyParts, ...]) -> None:

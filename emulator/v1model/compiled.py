@@ -62,7 +62,7 @@ class CompiledProgram:
     sources: tuple[tuple[str, str], ...] = field(default=())
     """(path, SHA-256) of every file read."""
     packed_program: bytes = field(default=b"", repr=False)
-    """With machine code: the program that it was made from, for `with_egress_queues`."""
+    """Program that the machine code was made from, for `with_egress_queues`."""
 
     @property
     def p4info(self) -> Any:
@@ -72,7 +72,7 @@ class CompiledProgram:
 
 
 def compile_program(checked: Checked, *, engine: str = "llvm", cache: bool = True) -> CompiledProgram:
-    """From the front end's result to something a switch loads. ``cache`` is about machine code on disk."""
+    """Compile the front end's result to what a switch loads. ``cache`` is about machine code on disk."""
     if engine not in (*ENGINES, WITH_SOURCE):
         raise ValueError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
     return _nested(checked.program, lambda: _compile_program(checked, engine, cache))

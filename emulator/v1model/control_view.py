@@ -53,7 +53,7 @@ class TableView:
     id: int
     name: str
     keys: tuple[KeyView, ...]
-    """Those that entries match; selector keys are not among them."""
+    """Keys that entries match; selector keys are not among them."""
     actions: tuple[ActionView, ...]
     default: tuple[int, tuple[int, ...]]
     """(index into actions, parameters)."""

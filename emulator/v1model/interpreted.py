@@ -140,7 +140,7 @@ class Interpreter:
         return -1 if next_ns is None else next_ns
 
     def set_queues(self, settings: QueueSettings) -> None:
-        """From now on there are egress queues."""
+        """Use egress queues from now on."""
         if self.queues is None:
             self.queues = EgressQueues(settings)
         self.queues.settings = settings

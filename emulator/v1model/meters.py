@@ -36,7 +36,7 @@ BUCKET_RATE = 0
 BUCKET_BURST = 8
 BUCKET_TOKENS = 16
 METER_COUNTS = 64
-"""For each colour packets and bytes, u64."""
+"""Offset of the packets and bytes of each colour, u64."""
 COUNT_BYTES = 16
 METER_BYTES = METER_COUNTS + COUNT_BYTES * len(Colour)
 

@@ -35,7 +35,7 @@ class Summary:
     """0 for a program that has nothing to run."""
     warnings: tuple[str, ...]
     p4info: Mapping[str, str]
-    """By suffix, the content of the file; the binary form in hexadecimal."""
+    """Contents of the P4Info files, by suffix; the binary form in hexadecimal."""
     sources: tuple[tuple[str, str], ...]
     """(path, SHA-256) of every file read."""
 

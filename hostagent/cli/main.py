@@ -91,7 +91,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "pspin": PSPIN,
     "bench": BENCH,
 }
-"""In the order of ``netsum --help``."""
+"""Commands in the order of ``netsum --help``."""
 
 
 def main() -> None:

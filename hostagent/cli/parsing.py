@@ -329,7 +329,7 @@ def say(text: str) -> None:
 
 
 def sentence(text: str) -> str:
-    """With a full stop, unless it ends as a sentence already."""
+    """Text with a full stop, unless it ends as a sentence already."""
     return text if text.endswith(("?", ".")) else f"{text}."
 
 

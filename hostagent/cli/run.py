@@ -212,7 +212,7 @@ def _check_aggregator(text: str, lanes: int | None) -> Choice:
 
 
 def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int) -> None:
-    """At the end: whether anything was summed, a summary, and the report's file."""
+    """Print at exit whether anything was summed, a summary, and the report's file."""
     from hostagent.cli.run_report import nothing_summed, summary, write
 
     if code == 0 and ranks > 1 and (why := nothing_summed(where)):

@@ -37,10 +37,10 @@ from hostagent.protocol.window import default_max_window
 from hostagent.transport.session.session import host_identity
 
 READY_TIMEOUT_S = 90.0
-"""For the aggregator's first readiness: connecting, and compiling a large program that no cache has."""
+"""Time-out of the aggregator's first readiness: connecting, and compiling a large program that no cache has."""
 
 QUIET_S = 3.0
-"""Until a log line reports that the aggregator has not answered yet."""
+"""Time until a log line reports that the aggregator has not answered yet."""
 
 ADDRESS_FROM_STDIN = "://-"
 
@@ -61,7 +61,7 @@ class ControllerOptions:
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
     tls: ClientTls | None = None
-    """For a P4 switch with TLS."""
+    """Certificates for a P4 switch with TLS."""
     listen: str = "127.0.0.1:0"
     max_window: int | None = None
     """None: what cables in shared memory hold, where there are such, else LARGEST_WINDOW."""
@@ -123,7 +123,7 @@ async def _serve(options: ControllerOptions) -> int:
         wall_s=int(time.time()),
         saved=read_state(options.state) if options.state is not None else None,
     )
-    server = ControllerServer(core, make_driver(options), options.state, tell_problem)
+    server = ControllerServer(core, make_driver(options), options.state, report_problem)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -135,7 +135,7 @@ async def _serve(options: ControllerOptions) -> int:
 
 
 async def _live(server: ControllerServer, host: str, core: Controller, ended: asyncio.Event) -> int:
-    """From the first report of the aggregator to the end."""
+    """Serve from the first report of the aggregator to the end."""
     stop: asyncio.Future[object] = asyncio.ensure_future(ended.wait())
     report: asyncio.Future[object] = asyncio.ensure_future(_first_report(server))
     done, _ = await asyncio.wait({stop, report}, timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
@@ -154,7 +154,7 @@ async def _live(server: ControllerServer, host: str, core: Controller, ended: as
     return 0
 
 
-def tell_problem(text: str) -> None:
+def report_problem(text: str) -> None:
     """Report to the log and to the parent process: a JSON line on standard output, like the ready line."""
     log.error("%s", text)
     print(json.dumps({"problem": text}), flush=True)

@@ -39,7 +39,7 @@ SERVER_OPTIONS = (
     ("grpc.http2.max_ping_strikes", 0),
 )
 
-AWAY_TOLD_S = 10.0
+AWAY_REPORTED_S = 10.0
 """An aggregator that does not answer for so long is reported to people; one that was started again is back before."""
 
 log = logging.getLogger("netsum.controller")
@@ -69,7 +69,7 @@ class ControllerServer:
         self._timer: asyncio.TimerHandle | None = None
         self._report = report
         self._away: asyncio.TimerHandle | None = None
-        """From the loss of the aggregator to its return."""
+        """Timer from the loss of the aggregator to its return."""
         self._server: Any = None
         self._heartbeats: asyncio.DatagramTransport | None = None
         self.port = 0
@@ -209,8 +209,8 @@ class ControllerServer:
     def _is_away(self, why: str) -> None:
         if self._away is None and self.first_report.done():
             limit_s = self._core.world.settings.limits.aggregator_ns // SECOND_NS
-            text = f"the aggregator has not answered for {AWAY_TOLD_S:g} s; jobs wait {limit_s} s for it: {why}"
-            self._away = self._loop.call_later(AWAY_TOLD_S, self._report, text)
+            text = f"the aggregator has not answered for {AWAY_REPORTED_S:g} s; jobs wait {limit_s} s for it: {why}"
+            self._away = self._loop.call_later(AWAY_REPORTED_S, self._report, text)
 
     def _is_back(self) -> None:
         if self._away is not None and self._away.when() <= self._loop.time():
@@ -246,7 +246,7 @@ class ControllerServer:
     # --- what the core wants ---
 
     def _perform(self) -> None:
-        """In order; of consecutive snapshots only the last is written."""
+        """Perform effects in order; of consecutive snapshots only the last is written."""
         unsaved: Save | None = None
         for effect in self._core.take_effects():
             if isinstance(effect, Save):

@@ -86,7 +86,7 @@ class RackNetwork:
         self._ends: list[Callable[[bytes], None]] = []
         self._events: list[tuple[int, int]] = []
         self._expected: dict[int, int] = {}
-        """By link: the time of its one event that counts."""
+        """Time of the one event of each link that counts."""
         self._receivers: dict[int, Receive] = {}
         self._arrived: dict[int, list[bytes]] = {}
         self._order = itertools.count()
@@ -123,7 +123,7 @@ class RackNetwork:
         heapq.heappush(self._timers, (time_ns, next(self._order), act))
 
     def run(self, done: Callable[[], bool], limit_ns: int = 1 << 62) -> int:
-        """On until done, or until nothing is to come or the limit is passed; the time it is then."""
+        """Advance until done, or until nothing is to come or the limit is passed; returns the time it is then."""
         while not done():
             due_ns = min((queue[0][0] for queue in (self._events, self._timers) if queue), default=None)
             if due_ns is None or due_ns > limit_ns:
@@ -207,7 +207,7 @@ class RackNetwork:
 
 
 def source_of(frame: bytes) -> int:
-    """Its source address."""
+    """Source address of a frame."""
     return _ip(frame, SOURCE_AT)
 
 

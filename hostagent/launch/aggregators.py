@@ -51,7 +51,7 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """For messages: the process that sums."""
+        """Name in messages: the process that sums."""
         return {"p4": "switch", OUTSIDE: "bridge", "pspin": "PsPIN switch", "server": "rack server"}.get(
             self.kind, "aggregator"
         )
@@ -83,7 +83,7 @@ class Aggregator:
     controls: tuple[str, ...] = ()
     """``control`` of every rack."""
     tls: ClientTls | None = None
-    """For ``control`` of a P4 switch that runs already; None: without TLS."""
+    """Certificates for ``control`` of a P4 switch that runs already; None: without TLS."""
     rack_of: tuple[int, ...] = ()
     """Rack of each rank; empty where there is one rack."""
 

@@ -70,13 +70,13 @@ class RunOptions:
     server_options: tuple[str, ...] = ()
     """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
     rack_of: tuple[int, ...] = ()
-    """By rank, its rack: each has a server, and they are a hierarchy. Empty: there is one aggregator."""
+    """Rack of each rank: each rack has a server, and they are a hierarchy. Empty: there is one aggregator."""
     interfaces: tuple[str, ...] = ()
-    """With ``p4runtime://``: by rank, the interface that leads to its port of the switch."""
+    """Interface that leads to each rank's port of the switch, with ``p4runtime://``."""
     loads: tuple[str, ...] = ()
-    """With ``p4runtime://``: the controller's options about the program, as ``--p4info F --device-config F``."""
+    """Options of the controller about the program, with ``p4runtime://``: ``--p4info F --device-config F``."""
     tls: ClientTls | None = None
-    """With ``p4runtime://``: for the connections to the switch; None: without TLS."""
+    """Certificates for connections to the switch, with ``p4runtime://``; None: without TLS."""
     verbose: bool = False
     replaced_backend: str = ""
     """Backend that scripts ask for and get netsum instead, as ``gloo``; empty: none."""

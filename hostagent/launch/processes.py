@@ -54,7 +54,7 @@ class Service:
     """One service process over all its incarnations."""
 
     name: str
-    """For messages: ``switch``, ``controller``."""
+    """Name in messages: ``switch``, ``controller``."""
     log: Path
     """Takes stderr; its end is quoted when the service fails."""
     command: Callable[[Mapping[str, Any]], Sequence[str]]

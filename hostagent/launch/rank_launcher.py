@@ -46,7 +46,7 @@ class RankOrder:
     parent_pipe: int
     """Descriptor of the read end: one line with the controller's address, then silence while the parent lives."""
     ports: tuple[int, ...] = ()
-    """By rank, the number of the aggregator's port that it is to have; empty: any."""
+    """Number of the aggregator's port that each rank is to have; empty: any."""
     replaced_backend: str = ""
     """Backend that netsum takes the place of; empty: none."""
 

@@ -79,9 +79,9 @@ class Operation:
     root: int = -1
     """The rank in the group that sends or receives alone; -1 when there is none."""
     exact: bool = False
-    """For a SUM of floats: the correctly rounded sum. float64 is summed so in any case."""
+    """Flag of a SUM of floats: the correctly rounded sum. float64 is summed so in any case."""
     served: ServedMemory | None = None
-    """For an operation on a rack server's weights: its announcement, and the memory for the server's answer."""
+    """Announcement of an operation on a rack server's weights, and the memory for the server's answer."""
     memory: tuple[object, ...] = field(default=(), compare=False, repr=False)
     """Owners of the spans' memory, where the caller wants it kept alive until the operation has finished."""
 

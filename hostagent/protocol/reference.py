@@ -110,7 +110,7 @@ class ReferenceAggregator:
         return self._contribute(job, frame)
 
     def _operators(self, no_data: bool) -> tuple[Operator, ...]:
-        """Those that a contribution may have."""
+        """Operators that a contribution may have."""
         return (Operator.SUM,) if no_data else (Operator.SUM, Operator.MAX)
 
     def _drop(self, reason: Drop) -> list[tuple[int, bytes]]:

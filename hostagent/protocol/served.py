@@ -17,7 +17,7 @@ import numpy as np
 Words = np.ndarray[Any, np.dtype[np.uint32]]
 
 ANNOUNCEMENT_LANES = 32
-"""Also the fewest lanes that a frame of a service's job has."""
+"""Lanes of an announcement; also the fewest lanes that a frame of a service's job has."""
 ANNOUNCEMENT_VERSION = 1
 
 
@@ -146,7 +146,7 @@ class Announcement:
     """With several racks: servers of this age answer a QUERY, and send the data of a WRITE with SHARE."""
 
     def describe(self) -> str:
-        """For error messages: ``key 3, step 7, lr 0.1``."""
+        """Text for error messages: ``key 3, step 7, lr 0.1``."""
         parts = [f"key {self.key}"]
         if self.buffer:
             parts.append(f"state {self.buffer}")
@@ -175,14 +175,14 @@ class Room:
     """Memory that an operation needs and the server does not have; in bytes."""
 
     needed: int
-    """By the operation, besides what is in use."""
+    """Bytes that the operation needs, besides what is in use."""
     used: int
     limit: int
     is_shared: bool
     """The limit is that of all services together; otherwise the service's quota."""
 
     def describe(self) -> str:
-        """For error messages."""
+        """Text for error messages."""
         limit = "of the memory for all services (--memory)" if self.is_shared else "of the service's quota"
         return (
             f"it needs {self.needed:,} bytes, and {self.used:,} of {self.limit:,} {limit} are in use; weights and each "

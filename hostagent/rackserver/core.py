@@ -385,7 +385,7 @@ class RackServer:
         return {name: int(count) for name, count in zip(DROPS, totals, strict=True) if count}
 
     def statistics(self) -> dict[str, object]:
-        """By core: frames, bytes of lanes summed, time in batches."""
+        """Figures by core: frames, bytes of lanes summed, time in batches."""
         names = ("frames", "lane_bytes", "busy_ns", "steps", "steps_ns")
         cores = [{name: int(record[name]) for name in names} for record in self._counters]
         for record, owned in zip(cores, self._loads, strict=True):

@@ -44,7 +44,7 @@ def read_nodes(allowed: Collection[int], system: Path = SYSTEM) -> list[Node]:
 
 
 def _whole_first(processors: Sequence[int], system: Path) -> tuple[int, ...]:
-    """By the place among the threads of their core."""
+    """Processors by the place among the threads of their core."""
 
     def place(processor: int) -> int:
         path = system / f"cpu/cpu{processor}/topology/thread_siblings_list"

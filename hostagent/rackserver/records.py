@@ -97,7 +97,7 @@ CHILD = np.dtype(
     integers("number", "port", "mac", "ip", "zero_checksum_allowed"),
     align=True,
 )
-"""By its bit. number: the child's in frames; -1 where there is none."""
+"""A child, at the index of its bit. number: the child's in frames; -1 where there is none."""
 
 HEAD_BYTES = 64
 """What a core keeps of the last frame that it accepted of a child, see ``validate``; zeros: there was none."""

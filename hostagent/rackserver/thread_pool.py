@@ -30,7 +30,7 @@ from hostagent.rackserver.processors import processors_for
 SPIN_NS = 30_000
 """How long a thread looks for the next batch: about what a sleep and a wake-up cost (as `emulator.ports.host`)."""
 LOOKS = 16
-"""Between two readings of the clock."""
+"""Polls between two readings of the clock."""
 FEW_FRAMES = 16
 """Batches up to this are processed by the caller: waking the threads costs about as much as this number of frames."""
 
@@ -169,7 +169,7 @@ def begins(address: int, core: int, turn: int) -> Any:
 
 @njit
 def wait_for_all(address: int) -> None:
-    """Until every thread has done its part."""
+    """Wait until every thread has done its part."""
     started_ns = monotonic_ns()
     left = load_acquire32(address + LEFT)
     while left != 0:
@@ -237,7 +237,7 @@ class ThreadPool:
         self.record["server"], self.record["cores"] = server.address, server.cores
         self.address = address_of(self.record)
         self.processors = processors_for(server.cores) if pin else []
-        """By core; none where they are not pinned."""
+        """Processors by core; none where they are not pinned."""
         self._threads = [
             threading.Thread(target=self._follow, args=(core,), name=f"core-{core}", daemon=True)
             for core in range(1, server.cores)

@@ -57,7 +57,7 @@ JOB_NUMBERS = 1 << 16
 LARGEST_BATCH = 4096
 CACHE_LINE_BYTES = 64
 MOST_CYCLES = 1 << 38
-"""At which a machine's clock begins again, after some minutes of a job: it counts to 2**39."""
+"""Cycles at which a machine's clock begins again, after some minutes of a job: it counts to 2**39."""
 
 
 def machine_for(lanes: int) -> MachineConfig:
@@ -284,7 +284,7 @@ class PspinAggregator:
 
 
 def _rule(terms: JobTerms, child: ChildTerms, row: int) -> tuple[int, ...]:
-    """In the order of `RULE`."""
+    """Words of a rule, in the order of `RULE`."""
     fields = {
         "job": terms.job,
         "child": child.child,

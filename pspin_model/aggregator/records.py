@@ -37,7 +37,7 @@ class Totals:
     busy: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """Per core."""
     _machine_began: int = 0
-    """At which cycle of the first machine the one now began; the next two are those of the machines before."""
+    """Cycle of the first machine at which the one now began; the next two are those of the machines before."""
     _busy_before: NDArray[np.int64] | int = 0
     _stalled_before: int = 0
 
@@ -67,7 +67,7 @@ class Totals:
         self.faults += [f"{f.handler}, message {f.message}, cycle {f.cycle}: {f.text}" for f in run.faults[:room]]
 
     def report(self, now: int) -> dict[str, object]:
-        """For JSON; cycles are nanoseconds at 1 GHz. ``now``: the machine's current cycle."""
+        """Report for JSON; cycles are nanoseconds at 1 GHz. ``now``: the machine's current cycle."""
         handled = max(1, self.packets)
         share = float(self.busy.sum()) / max(1, self.working_cycles * max(1, len(self.busy)))
         rate = 8 * self.packet_bytes / max(1, self.working_cycles * NS_PER_CYCLE)

@@ -42,10 +42,10 @@ ALGORITHMS = ("auto", *Algorithm)
 MOST_BYTES = 4 << 30
 """Most bytes of all children together: a simulation holds every packet. [ours]"""
 MOST_CYCLES = 1 << 36
-"""That sending may take: the machine counts to 2**39. [ours]"""
+"""Cycles that sending may take: the machine counts to 2**39. [ours]"""
 MOST_ELEMENT_CYCLES = 10_000
 LEAST_SPARSE_PACKET = EMPTY_BYTES + 512
-"""So that the pairs that block sizes leave free (`sparse.wire.SLACK`) are a part of a packet only."""
+"""Size such that the pairs that block sizes leave free (`sparse.wire.SLACK`) are a part of a packet only."""
 
 FLARE_MACHINE: Mapping[str, int] = {
     "clusters": 64,
@@ -81,7 +81,7 @@ class Reduction:
     """Cores that may work on a block: a part of a cluster, or whole clusters."""
     staggered: bool = True
     arrivals: str = "steady"
-    """Or "exponential": random gaps of the same mean."""
+    """Arrival process: "steady", or "exponential": random gaps of the same mean."""
     line_rate_gbps: float = LINE_RATE_GBPS
     """Rate of all children together."""
     reproducible: bool = False
@@ -198,7 +198,7 @@ class Reduction:
         return self.packet_bytes * 8 / self.line_rate_gbps
 
     def chosen(self, machine: MachineConfig) -> Reduction:
-        """With "auto" replaced by that machine's algorithm."""
+        """Configuration with "auto" replaced by that machine's algorithm."""
         if self.algorithm != "auto":
             return self
         if self.density:

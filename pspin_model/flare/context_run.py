@@ -79,7 +79,7 @@ class ContextRun:
     """Where its blocks begin: several reductions begin on different groups."""
     port: int = 0
     role: Role | None = None
-    """In a tree of switches, where packets come by `accept`; None: a single switch that makes its own."""
+    """Role in a tree of switches, where packets come by `accept`; None: a single switch that makes its own."""
     placement: Placement = field(init=False)
     context: Context = field(init=False)
     operator: ChosenOperator = field(init=False)

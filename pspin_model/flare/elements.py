@@ -38,7 +38,7 @@ class ElementType:
     """By the name under which a reduction asks for them: functions of two elements. Without any, sum, min, max and
     product are those of the numbers."""
     random: Callable[[np.random.Generator, int], Any] | None = None
-    """So many elements to simulate with; without it small numbers."""
+    """Random elements to simulate with, so many; without it small numbers."""
     real: Callable[[Values], Values] | None = None
     """Elements as floats, where their bytes are other numbers: results that depend on the order of operands are
     compared as these."""
@@ -131,7 +131,7 @@ def drawn(random: np.random.Generator, shape: tuple[int, ...], of: ElementType) 
 
 
 def small_numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Values:
-    """So that integer sums of many rarely wrap and products stay finite."""
+    """Small elements, so that integer sums of many rarely wrap and products stay finite."""
     if dtype.names:
         made = np.empty(shape, dtype)
         for name in dtype.names:

@@ -28,7 +28,7 @@ class Layout(Protocol):
 
     @property
     def control_words(self) -> int:
-        """At its beginning."""
+        """Words of control data at its beginning."""
 
     @property
     def unit_bytes(self) -> int:
@@ -104,14 +104,14 @@ class Placement:
     place: Numbers
     """Place of each block, among those of its cluster."""
     places: int
-    """In each cluster."""
+    """Places in each cluster."""
     layout: Layout
     shared_bytes: int = 0
-    """In each cluster, behind the places."""
+    """Bytes in each cluster, behind the places."""
 
     @property
     def scratchpad_bytes(self) -> int:
-        """In each cluster."""
+        """Scratchpad bytes in each cluster."""
         return self.places * self.layout.bytes + self.shared_bytes
 
     def locks(self, clusters: int) -> int:

@@ -66,7 +66,7 @@ CHILDREN_A_WORD = 32
 BLOCK_BITS = 32
 """Bits of a tag that are the block; above them is the block's place."""
 TAG_REQUEST = 1 << BLOCK_BITS
-"""In the tag of a packet that is sent: it is a request."""
+"""Flag in the tag of a packet that is sent: it is a request."""
 REQUEST_SOURCE = 1 << 16
 """More than any child's number. The parser gives requests this and the child's number as their source; for one from
 above the number of children denotes the parent."""

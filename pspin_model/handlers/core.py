@@ -169,7 +169,7 @@ def charge(
     register: int = 0,
     atomic: int = 0,
 ) -> None:
-    """So many instructions of each class, at the table's cycles.
+    """Charge so many instructions of each class, at the table's cycles.
 
     ``load``, ``store`` and ``atomic`` are accesses to L1; ``load_use`` counts loads whose result the next instruction
     needs (one more cycle, no further instruction); ``register`` accesses to the core's own registers.

@@ -1,4 +1,4 @@
-"""From the source of a handler to the function that is compiled.
+"""Rewriting, from the source of a handler to the function that is compiled.
 
 It is parsed, checked (`check.subset`), guarded (`check.guards`) and, with derived costs, charged (`cost.derive`). Our
 own handlers give their integers types where it matters, and their indices are tested: both passes leave them alone.

@@ -83,7 +83,7 @@ class MachineConfig:
     copies_in_flight: int = 2
     """Reads of L2 that a cluster's copies have in flight. [src]"""
     copy_slot: int = 3
-    """After a copy's last beat, until the cluster may ask for the one after the next: 64 B go every 2 cycles. [rtl]"""
+    """Cycles from a copy's last beat until the cluster may ask for the one after the next: 64 B go every 2. [rtl]"""
     copy_turns: int = 2
     """Cycles of a copy's beat while reads and writes of commands take turns at the L1 it goes to. [src]"""
     copy_buffer: int = 7
@@ -120,18 +120,18 @@ class MachineConfig:
     send_latency: int = 3
     """Command unit to the end of a send, in addition to its beats. [rtl]"""
     send_turn: int = 1
-    """From the last beat that commands of an engine read to the request for another cluster's L1. [rtl]"""
+    """Cycles from the last beat that commands of an engine read to the request for another cluster's L1. [rtl]"""
     l2_read_extra: int = 2
     """More cycles if a command reads L2 instead of an L1. [rtl]"""
     l2_write_requests: int = 7
     """Requests of the network interface that L2 takes before their beats; of more, one is held. [src]"""
     l2_read_slot: int = 6
-    """From a packet's last beat written to L2 to when a request to read passes the one held. [rtl]"""
+    """Cycles from a packet's last beat written to L2 to when a request to read passes the one held. [rtl]"""
     l2_bank_gap: int = 26
     """Beats between what the network interface writes and what a copy to the host begins to read, where writes have
     caught up with reads at L2's banks and wait with them for the host's beat more. [rtl]"""
     write_turn: int = 2
-    """From the last beat that a copy from the host writes to the request for another cluster's L1. [rtl]"""
+    """Cycles from the last beat that a copy from the host writes to the request for another cluster's L1. [rtl]"""
     host_write_latency: int = 17
     """Command unit to the end of a copy to the host, in addition to its beats. [rtl]"""
     host_write_fill: int = 4
@@ -152,7 +152,7 @@ class MachineConfig:
     l2_access: int = 2
     """Cycles of a core's load or store in L2 at the way there, which all cores share. [rtl]"""
     trap_cycles: int = 40
-    """From a fault to the doorbell: the trap and the runtime's handler. [rtl]"""
+    """Cycles from a fault to the doorbell: the trap and the runtime's handler. [rtl]"""
     cache_lines: int = 256
     """Instruction cache of a cluster: 4 KiB in lines of 16 B. [src]"""
     cache_line_bytes: int = 16
@@ -166,7 +166,7 @@ class MachineConfig:
     cache_turn: int = 7
     """Turn of the arbiter of each such unit before the first handler: booting fetches code, too. [rtl]"""
     return_cycles: int = 3
-    """From where the line that a handler returns to is asked for to its end: a jump and the end's mark. [src]"""
+    """Cycles from the request for the line that a handler returns to to its end: a jump and the end's mark. [src]"""
     superbanks: int = 4
     """Superbanks of L1, interleaved at a beat. [src]"""
     bank_permille: int = 1000

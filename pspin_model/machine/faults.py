@@ -161,12 +161,12 @@ def _exception_text(address: int) -> str:
         if issubclass(kind, PLACED):
             return f"{kind.__base__.__name__}: {kind(*_reckoned(arguments, address))}"
         where = raised[2] if len(raised) > 2 else None
-        return f"{kind.__name__}{_told(arguments, address)}{_place(where)}"
+        return f"{kind.__name__}{_arguments_text(arguments, address)}{_place(where)}"
     except (ValueError, TypeError, IndexError, AttributeError, ImportError, pickle.UnpicklingError):
         return "an exception"
 
 
-def _told(arguments: list[Any], address: int) -> str:
+def _arguments_text(arguments: list[Any], address: int) -> str:
     """Arguments of an exception, as text."""
     text = ", ".join(str(each).partition("\n")[0] for each in _reckoned(arguments, address))  # numba adds its locations
     return f": {text}" if text else ""

@@ -1,4 +1,4 @@
-"""From message queues to cores: the scheduler's rules, the copies into L1, and the dispatch in a cluster.
+"""Scheduling, from message queues to cores: the scheduler's rules, the copies into L1, and the dispatch in a cluster.
 
 The scheduler takes ready queues in turn, one task a cycle. A task goes to its message's home cluster while that has
 room, else to the least occupied cluster that has (the lowest number among equals); a packet given to a range of cores

@@ -53,7 +53,7 @@ class Memories:
 
     @property
     def stride(self) -> int:
-        """From a cluster's scratchpad to the next one's, as the handler sees them."""
+        """Bytes from a cluster's scratchpad to the next one's, as the handler sees them."""
         return -(-max(self.scratchpad_bytes, 1) // SPACE) * SPACE
 
 
@@ -72,7 +72,7 @@ class Running:
     registers: Any = None
     """None before its first instruction."""
     counts: list[int] = field(default_factory=lambda: [0] * len(CLASSES))
-    """By class, since it last stopped."""
+    """Instructions by class, since it last stopped."""
 
 
 class Emulator:

@@ -237,7 +237,7 @@ def c_handler(source: Path | str, function: str = ENTRY) -> CHandler:
 
 
 _handlers: WeakValueDictionary[int, CHandler] = WeakValueDictionary()
-"""By the number that their compiled code has."""
+"""Handlers by the number that their compiled code has."""
 
 
 def _resume(order: int, h: int) -> int:

@@ -52,7 +52,7 @@ class Twin:
         return None if self.python is None else self.c.results == self.python.results
 
     def row(self) -> dict[str, Any]:
-        """For tables and scripts."""
+        """Figures for tables and scripts."""
         python = self.python
         return {
             "handler": self.name,

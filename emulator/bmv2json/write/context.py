@@ -38,7 +38,7 @@ class Context:
     span: ir.Span | None = None
     """Source position of the statement being written, for errors."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
-    """For names of nodes and ids of objects."""
+    """Names of nodes and ids of objects."""
 
     calculations: list[Json] = field(default_factory=list)
     learn_lists: list[Json] = field(default_factory=list)
@@ -53,9 +53,9 @@ class Context:
     parameters: dict[str, int] = field(default_factory=dict)
     """Positions of that action's parameters, by name."""
     regions: list[tuple[list[Json], ir.Block]] = field(default_factory=list)
-    """For each region around: jumps to its end, and the clean-up that begins there."""
+    """Enclosing regions: jumps to the end of each, and the clean-up that begins there."""
     loops: list[tuple[list[Json], list[Json]]] = field(default_factory=list)
-    """For each loop around: jumps out of it, jumps to its update."""
+    """Enclosing loops: jumps out of each, jumps to its update."""
 
     def instance(self, name: str) -> str:
         """A header's or stack's name as p4c writes it: without the root ``hdr``."""
@@ -95,7 +95,7 @@ def hexstr(value: int, width_bits: int = 0) -> Json:
 
 
 def hex_digits(value: int, width_bits: int) -> str:
-    """With the zeros that fill whole bytes, as p4c writes constants of a width."""
+    """Hex digits with the zeros that fill whole bytes, as p4c writes constants of a width."""
     digits = (width_bits + 7) // 8 * 2
     return f"-0x{-value:0{digits}x}" if value < 0 else f"0x{value:0{digits}x}"
 

@@ -43,7 +43,7 @@ class Pipeline:
     action_ids: dict[str, int]
     json: Json
     applied: dict[str, tuple[_Continuation, Node]] = field(default_factory=dict)
-    """By table applied so far: what follows it, and the node where its application begins."""
+    """Tables applied so far: what follows each, and the node where its application begins."""
 
 
 def pipeline(cx: Context, name: str, number_: int, control: ir.Control, action_ids: dict[str, int]) -> Json:

@@ -1,4 +1,4 @@
-"""From walks to counts."""
+"""Collection of coverage: from walks to counts."""
 
 from __future__ import annotations
 

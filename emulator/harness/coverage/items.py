@@ -50,7 +50,7 @@ class ProgramCoverage:
         return self.items.setdefault(item.key, item)
 
     def of(self, sort: Sort) -> list[Item]:
-        """In order of the source."""
+        """Items in order of the source."""
         found = (i for i in self.items.values() if i.sort is sort)
         order = {file: number for number, file in enumerate(self.files)}
         return sorted(found, key=lambda i: (order.get(i.file, len(order)), i.line, i.label))
@@ -64,10 +64,10 @@ class ProgramCoverage:
 @dataclass(slots=True)
 class Coverage:
     programs: dict[str, ProgramCoverage] = field(default_factory=dict)
-    """By title."""
+    """Programs by title."""
 
     def data(self) -> dict[str, Any]:
-        """For JSON, and from worker processes."""
+        """Counts for JSON, and from worker processes."""
         return {
             title: {
                 "files": list(program.files),

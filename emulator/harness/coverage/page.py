@@ -111,7 +111,7 @@ def _kind(counts: list[int], others: list[Item]) -> str:
 
 
 def _note(item: Item) -> str:
-    """In the margin: branches and transitions of the line, how often."""
+    """Text in the margin: branches and transitions of the line, how often."""
     label = item.label.partition(" (column")[0] if item.sort is Sort.BRANCH else item.label
     count = f"{item.count}&times;" if item.count else "never"
     return f"<span class='{'hit' if item.count else 'never'}'>{escape(label)} {count}</span>"

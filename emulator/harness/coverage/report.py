@@ -12,7 +12,7 @@ MOST_NAMED = 12
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:
-    """For the terminal."""
+    """Report for the terminal."""
     if not coverage.programs:
         yield "no test ran a P4 program through p4_switch or p4_network"
     for program in coverage.programs.values():

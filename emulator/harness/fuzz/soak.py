@@ -31,12 +31,12 @@ class Amounts:
     endured: int = ENDURED
     continued: int = CONTINUED
     number: int = 1
-    """Which packets: another number, others."""
+    """Seed of the packets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """On one program."""
+    """Result of one program."""
 
     troubles: tuple[Trouble, ...]
     endured: Endured | None = None
@@ -138,9 +138,9 @@ def try_program(program: Path, amounts: Amounts) -> Verdict:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="+", metavar="FOLDER_OR_PROGRAM")
-    parser.add_argument("--packets", type=int, default=ENDURED, help="through the compiled program alone")
-    parser.add_argument("--compared", type=int, default=COMPARED, help="through both engines")
-    parser.add_argument("--number", type=int, default=1, help="which packets")
+    parser.add_argument("--packets", type=int, default=ENDURED, help="packets for the compiled program alone")
+    parser.add_argument("--compared", type=int, default=COMPARED, help="packets for both engines")
+    parser.add_argument("--number", type=int, default=1, help="seed of the packets")
     given = parser.parse_args()
     amounts = Amounts(given.compared, given.packets, CONTINUED, given.number)
     troubles = soak(programs_in(given.programs), amounts)

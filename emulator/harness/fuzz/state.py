@@ -21,7 +21,7 @@ class State:
     registers: dict[str, list[int]]
     counters: dict[str, list[Any]]
     entries: dict[str, list[Any]]
-    """With their direct counters and times."""
+    """Entries with their direct counters and times."""
     digests: dict[str, list[tuple[int, ...]]]
     """Taken: they are not there a second time."""
     messages: list[str]
@@ -29,7 +29,7 @@ class State:
     counts: dict[str, int]
 
     def differences(self, other: State) -> list[str]:
-        """In words, at most one for each kind of thing and name."""
+        """Differences in words, at most one for each kind of thing and name."""
         found = []
         for kind in ("registers", "counters", "entries", "digests"):
             mine, theirs = getattr(self, kind), getattr(other, kind)

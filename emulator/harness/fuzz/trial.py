@@ -31,7 +31,7 @@ ENDURED_AT_ONCE = CELLS
 """All may leave by one port."""
 START_NS = 1_000_000_000
 STEP_NS = 10_000
-"""Between two batches."""
+"""Virtual time between two batches."""
 GROWTH_BYTES = 4 << 20
 """What a process's memory may move by itself: the allocator's blocks, pages of counters touched for the first time."""
 UNCOPIED = frozenset(("random", "meter.execute_meter", "direct_meter.read"))

@@ -1,4 +1,4 @@
-"""From a test's commands to steps on a switch that runs a certain program: names become ids, digits become values."""
+"""Binding of a test's commands to steps on a switch with a certain program: names become ids, digits values."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Failure:
     message: str
     port: int | None = None
     index: int | None = None
-    """Which packet of the port, from 0."""
+    """Index of the packet among those of its port, from 0."""
     expected: str | None = None
     """Nibbles, ``*`` for any."""
     received: str | None = None

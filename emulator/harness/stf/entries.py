@@ -57,7 +57,7 @@ class Entries:
         return Change(command.line, lambda control: control.insert_entry(table.id, entry))
 
     def _match(self, command: s.Add, table: TableView) -> tuple[FieldMatch, ...]:
-        """In ascending field id; keys that aren't mentioned are 0 where exact, else anything."""
+        """Match fields in ascending field id; keys that aren't mentioned are 0 where exact, else anything."""
         matches: dict[int, FieldMatch | None] = {}
         for match in command.matches:
             key = self.names.key(command.line, table, match.key)
@@ -102,7 +102,7 @@ class Entries:
         return action.id, self._arguments(line, action, call)
 
     def _arguments(self, line: int, action: ActionView, call: s.Call) -> tuple[int, ...]:
-        """In declaration order; each parameter once, in any order where they are named."""
+        """Values in declaration order; each parameter once, in any order where they are named."""
         names = self.names.parameters.get(action.id, ())
         values: dict[str, str] = {}
         arguments = call.arguments

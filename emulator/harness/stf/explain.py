@@ -18,14 +18,14 @@ MOST_LINES = 60
 
 
 def walks_of(plan: Plan, program: CompiledProgram, rings: Rings) -> Mapping[int, Walk]:
-    """By the line of the packet. ``program`` is an interpreted one."""
+    """Walks by the line of the packet. ``program`` is an interpreted one."""
     walks: list[Walk] = []
     run(plan, program, rings, TracedSwitch(ports=rings.table, report=walks.append))
     return {step.line: walk for step, walk in zip((s for s in plan.steps if isinstance(s, Send)), walks, strict=False)}
 
 
 def fate(walk: Walk) -> str:
-    """By which ports a packet left, or why by none."""
+    """Ports by which a packet left, or why by none."""
     if walk.left:
         return "left by " + ", ".join(f"port {left.port}" for left in walk.left)
     ends = [event.text for event in walk.events if event.kind is Kind.DROP] or [e.text for e in walk.events[-1:]]

@@ -28,7 +28,7 @@ class Token:
     text: str
     """A quoted name is without its quotes."""
     column: int
-    """From 1."""
+    """Column, from 1."""
 
     def __str__(self) -> str:
         return self.kind.value if self.kind is Kind.END else f"{self.text!r}"
@@ -37,7 +37,7 @@ class Token:
 @dataclass(frozen=True, slots=True)
 class Line:
     number: int
-    """From 1."""
+    """Line number, from 1."""
     command: str
     """First word, in lower case."""
     tokens: tuple[Token, ...]

@@ -20,7 +20,7 @@ from emulator.v1model.compiled import CompiledProgram
 from emulator.v1model.metadata import Drop, Fault
 
 START_NS = 1_000_000_000
-"""So that no timestamp is zero by accident."""
+"""Time of the first packet; not 0, so that no timestamp is zero by accident."""
 CONTROL_PAUSE_NS = 1_000_000_000
 ENDINGS = {
     Drop.ASSERTION: "failed an assertion of the program",

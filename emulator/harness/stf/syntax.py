@@ -120,7 +120,7 @@ class AddValue:
     line: int
     value_set: str
     fields: tuple[Match, ...]
-    """By the field's name; an empty one where the set is of plain values."""
+    """Values by the field's name; an empty name where the set is of plain values."""
 
 
 # --- Looking at state ---------------------------------------------------------------------------------------------

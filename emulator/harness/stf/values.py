@@ -1,4 +1,4 @@
-"""From the digits of a test to match values.
+"""Conversion of the digits of a test to match values.
 
 Masks and prefix lengths come from the digits written, not from the key's width: ``0x12`` on a 16-bit ternary key is the
 value 0x0012 under the mask 0x00ff, as p4c's driver has it. ``&&&`` and ``..`` are ours and say what they mean.

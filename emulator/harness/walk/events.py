@@ -44,7 +44,7 @@ class Event:
     depth: int = 0
     details: Details = ()
     key: str = ""
-    """Which transition, entry, action or branch it is, for counting coverage."""
+    """Name of the transition, entry, action or branch, for counting coverage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def log_lines(walk: Walk) -> Iterator[Line]:
                 outcome = event.details[0][1]
                 yield TRACE, f'{_place(event)}Condition "{_source(event)}" is {outcome}'
             case Kind.STATEMENT:
-                yield TRACE, f"{_place(event)}{_source(event)}{_told(event)}"
+                yield TRACE, f"{_place(event)}{_source(event)}{_details(event)}"
             case Kind.DROP:
                 yield logging.DEBUG, f"Dropping packet: {event.text.removeprefix('dropped ')}"
             case Kind.LEAVE:
@@ -80,7 +80,7 @@ def _source(event: Event) -> str:
     return source_line(event) or event.text
 
 
-def _told(event: Event) -> str:
+def _details(event: Event) -> str:
     text = "; ".join(f"{what} = {value}" if what else value for what, value in event.details)
     return f"   {text}" if text else ""
 

@@ -29,7 +29,7 @@ def walk_lines(walk: Walk, *, most: int | None = None, width: int = WIDTH) -> It
 
 
 def walk_data(walk: Walk) -> dict[str, Any]:
-    """For JSON."""
+    """The walk as data for JSON."""
     return {
         "port": walk.port,
         "hex": walk.content.hex(),
@@ -146,7 +146,7 @@ def _fitted(head: str, details: list[str], room: str, width: int) -> Iterator[st
 
 
 def shown_path(path: str) -> str:
-    """From where we are; of files elsewhere the name."""
+    """Path relative to the current folder; of files elsewhere the name."""
     try:
         relative = os.path.relpath(path)
     except ValueError:
@@ -160,7 +160,7 @@ def source_line(event: Event) -> str:
 
 
 def line_of(path: str, line: int) -> str:
-    """Without its indentation; empty where there is none."""
+    """Source line without its indentation; empty where there is none."""
     lines = _file_lines(path)
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 

@@ -102,7 +102,7 @@ def entry_text(table: Table, entry: Entry) -> str:
 
 
 def _miss_text(table: Table) -> str:
-    """With what there was to hit: often a table is just empty."""
+    """Text of a miss, with what there was to hit: often a table is just empty."""
     if not table.view.keys:
         return MISS
     count = len(table.entries)

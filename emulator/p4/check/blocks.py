@@ -36,7 +36,7 @@ def block(cx: Context, node: s.Parser | s.Control) -> r.BlockSymbol:
 def _block_type(
     cx: Context, node: s.Parser | s.Control, symbol: r.BlockSymbol, variables: tuple[t.TypeVariable, ...]
 ) -> t.BlockType | t.Generic:
-    """Its type, generic when it has type parameters; its parameters become known."""
+    """Type of the block, generic when it has type parameters; its parameters become known."""
     parameters = signatures.parameters(cx, node.head.parameters)
     constructor = signatures.parameters(cx, node.constructor_parameters, may_be_blocks=True)
     _check_constructor(cx, node, constructor)

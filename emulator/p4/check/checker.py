@@ -54,7 +54,7 @@ def check(program: s.Program, tokens: Tokens, diagnostics: Diagnostics, architec
 
 
 def new_context(tokens: Tokens, diagnostics: Diagnostics, architecture: Architecture) -> Context:
-    """In which nothing is declared yet; also for P4Info, which evaluates annotations' expressions."""
+    """Context in which nothing is declared yet; also for P4Info, which evaluates annotations' expressions."""
     return Context(tokens, diagnostics, architecture, expressions.EXPRESSIONS)
 
 

@@ -87,7 +87,7 @@ class Context:
     # --- expressions -------------------------------------------------------------------------------------------------
 
     def expression(self, node: s.Expr) -> r.Expr:
-        """Also a type's name, a method or an instance."""
+        """Resolve an expression, also a type's name, a method or an instance."""
         return self.expressions[type(node)](self, node)
 
     def value(self, node: s.Expr) -> r.Expr:
@@ -127,7 +127,7 @@ class Context:
             self.place = outer
 
     def declare(self, name: str, symbol: Any, at: int) -> None:
-        """In the innermost scope."""
+        """Declare a name in the innermost scope."""
         scope = self.scopes[-1]
         if name in scope:
             old = getattr(scope[name], "at", None)
@@ -140,7 +140,7 @@ class Context:
             warn_in_program(self, at, f"{name!r} hides the one that is declared at {self.tokens.span(hidden.at)}")
 
     def declare_unknown(self, name: str, at: int) -> None:
-        """So that a wrong declaration is one error, not one for each use of the name."""
+        """Declare a name without a type, so that a wrong declaration is one error, not one for each use of the name."""
         if name not in self.scopes[-1]:
             self.scopes[-1][name] = r.VariableSymbol(name, t.UNKNOWN, at)
 

@@ -39,7 +39,7 @@ class VariableSymbol(Symbol):
 class ConstantSymbol(Symbol):
     value: Expr
     base: int = 10
-    """In which its number is written."""
+    """Base in which the source writes the number."""
 
 
 @dataclass(eq=False, slots=True)
@@ -87,7 +87,7 @@ class KeyElement:
     at: int
     node: syntax.Expr
     name: str
-    """That the control plane sees."""
+    """Name that the control plane sees."""
 
 
 @dataclass(eq=False, slots=True)

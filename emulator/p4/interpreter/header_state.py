@@ -13,13 +13,13 @@ class HeaderState:
     type: ir.HeaderType
     valid: bool = False
     fields: dict[str, int] = field(default_factory=dict)
-    """By name; missing ones are 0. A varbit field is the number that its current bits make."""
+    """Values by field name; missing ones are 0. A varbit field is the number that its current bits make."""
     varbit_width: int = 0
     """Bits that the varbit field has now, if there is one."""
 
     @property
     def fixed_bits(self) -> int:
-        """Without the varbit field."""
+        """Width without the varbit field."""
         varbit = self.type.varbit
         return self.type.length_bits - (varbit.width_bits if varbit is not None else 0)
 
@@ -52,7 +52,7 @@ class HeaderState:
         return text.ljust(f.width_bits, "0") if full else text
 
     def load(self, content: bytes, varbit_width: int = 0) -> None:
-        """From the wire; in text, for shifting a long number once per field takes quadratic time."""
+        """Read the fields from the wire; in text, for shifting a long number once per field takes quadratic time."""
         text = f"{int.from_bytes(content, 'big'):0{len(content) * 8}b}"
         position = 0
         for f in self.type.fields:

@@ -20,7 +20,7 @@ class Values:
     program: ir.Program
     frame: bytes
     variables: dict[str, int]
-    """By name; the current width of a varbit variable under `width_name` of it."""
+    """Values by name; the current width of a varbit variable under `width_name` of it."""
     headers: dict[str, HeaderState]
     next_index: dict[str, int]
     """Next element of stacks in parsers, by name."""

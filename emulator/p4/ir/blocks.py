@@ -105,7 +105,7 @@ class Action:
 
 
 VARIANT = " #"
-"""Between an action's control-plane name and a number, where tables bind its directed parameters differently."""
+"""Separator of an action's control-plane name and a number, where tables bind its directed parameters differently."""
 
 
 def control_plane_action(name: str) -> str:

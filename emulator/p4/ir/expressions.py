@@ -23,7 +23,7 @@ class Variable:
 class HeaderField:
     name: str
     offset_bits: int
-    """From the first bit of the header, most significant first: the wire's order, a varbit field taken as full."""
+    """Offset from the header's first bit, most significant first: the wire's order, a varbit field taken as full."""
     type: Type
     """``Bits``; a bool field is ``Bool`` and takes one bit; a varbit field takes its largest width."""
 

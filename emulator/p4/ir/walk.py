@@ -118,7 +118,7 @@ def map_statement(statement: ir.Statement, f: ExprMap, block: BlockMap, outs: Ou
 
 
 OutArguments: TypeAlias = Callable[[str], tuple[int, ...]]
-"""Which arguments of an extern (by name) are places it writes. The architecture knows."""
+"""Indices of the arguments that an extern, given by name, writes to. The architecture knows."""
 
 
 def map_blocks(program: ir.Program, f: BlockMap, *, expr: ExprMap | None = None) -> ir.Program:

@@ -33,17 +33,17 @@ class Hooks:
     """What the architecture adds to statements of the language."""
 
     on_hit: Callable[[CodeGen, ir.Table, Value], None] = lambda cg, table, entry: None
-    """After a look-up that hit; ``entry`` is the entry's address."""
+    """Code after a look-up that hit; ``entry`` is the entry's address."""
     on_miss: Callable[[CodeGen, ir.Table, Value], None] = lambda cg, table, entry: None
-    """After one that did not, in tables that count or meter; ``entry`` is the default entry's address."""
+    """Code after a look-up that missed, in tables that count or meter; ``entry`` is the default entry's address."""
     on_validity: Callable[[CodeGen, ir.Header, bool, Value], None] = lambda cg, header, valid, was: None
-    """Before ``setValid``/``setInvalid`` on a header whose validity was ``was``."""
+    """Code before ``setValid``/``setInvalid`` on a header whose validity was ``was``."""
     on_loop_limit: Callable[[CodeGen], None] = lambda cg: cg.leave_all()
-    """In a ``Loop`` that has reached its limit: counts, and drops the packet."""
+    """Code in a ``Loop`` that has reached its limit: counts, and drops the packet."""
     select_member: Callable[[CodeGen, ir.Table], Value] = lambda cg, table: i64(0)
     """Hash of a table's selector keys, unsigned, at most 64 bits: which member of a group, modulo their number."""
     unchecked: Mapping[str, Callable[[CodeGen, ir.CallExtern], Value]] = field(default_factory=dict)
-    """For externs that are allowed in a ``Repeat``: emits the condition under which all its turns stay in range."""
+    """Externs that are allowed in a ``Repeat``: emits the condition under which all its turns stay in range."""
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class CodeGen:
     value_sets: Mapping[str, TableLayout] = field(default_factory=dict)
     """Parser value sets, in the table area too."""
     ahead: dict[str, Value] = field(default_factory=dict)
-    """By table, the cell in which the packet's look-up may have been done already (``lookup_pipelined``)."""
+    """Cell of each table in which the packet's look-up may have been done already (``lookup_pipelined``)."""
     notes: dict[str, Any] = field(default_factory=dict)
     """The architecture's own values, for its externs."""
     exit_block: Any = None

@@ -75,7 +75,7 @@ def invariant(cg: CodeGen, expr: ir.Expr) -> Value:
 
 
 def _choose(cg: CodeGen, expr: ir.Mux) -> Value:
-    """By branches: LLVM takes minutes over long chains of selects."""
+    """Choose by branches: LLVM takes minutes over long chains of selects."""
     b = cg.b
     then, otherwise, end = (cg.new_block(f"mux.{name}") for name in ("then", "else", "end"))
     b.cbranch(value(cg, expr.condition), then, otherwise)

@@ -150,7 +150,7 @@ class Prefetcher:
         self._tables = tables
         self._cells: dict[str, Value] = {}
         self.no_cells: dict[str, Value] = {}
-        """By table, a cell for packets that are not of the batch: nothing is done ahead for them."""
+        """Cell of each table for packets that are not of the batch: nothing is done ahead for them."""
         for table in tables:
             if table.layout.search is Search.LPM:
                 words = cell_bytes(table.layout) // WORD_BYTES
@@ -167,7 +167,7 @@ class Prefetcher:
         b.call(self._function, [area, addresses, lengths, index, count, *self._cells.values()])
 
     def cells(self, b: Builder, index: Value) -> dict[str, Value]:
-        """By table, the cell of one packet."""
+        """Cells of one packet by table."""
         return {t.layout.name: _cell(b, t, self._cells[t.layout.name], index)
                 for t in self._tables if t.layout.name in self._cells}  # fmt: skip
 

@@ -45,7 +45,7 @@ LONGEST_IN_WORDS_BYTES = 64
 
 
 def header_bytes(kind: ir.HeaderType) -> int:
-    """In memory, a field of variable width at its largest."""
+    """Size in memory, a field of variable width at its largest."""
     return -(-kind.length_bits // 8)
 
 

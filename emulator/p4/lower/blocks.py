@@ -49,7 +49,7 @@ def instance_of(cx: Context, expr: r.BlockApply) -> BlockInstance:
 
 
 def enter(cx: Context, instance: BlockInstance, parameters: list[Value]) -> None:
-    """From here on names mean what they mean inside the instance."""
+    """Enter an instance: names mean what they mean inside the instance."""
     cx.instance, cx.path = instance, instance.path
     cx.env = {**cx.env, **instance.constructor, **instance.env}
     cx.types = {**cx.types, **instance.types}

@@ -25,7 +25,7 @@ MAX_WRITTEN_OUT = 1 << 17
 """Statements, instances and variables: ten times what the all-reduce program takes at 1,024 lanes."""
 
 Expressions: TypeAlias = Mapping[type, Callable[["Context", Any], Value]]
-"""By the class of the resolved node, the function that lowers it. Calls are expressions."""
+"""Functions that lower expressions, by the class of the resolved node. Calls are expressions."""
 Statements: TypeAlias = Mapping[type, Callable[["Context", Any], None]]
 
 
@@ -54,13 +54,13 @@ class Names:
 
     storage: set[str] = field(default_factory=set)
     suffixes: dict[str, int] = field(default_factory=dict)
-    """By name, the last number appended to it."""
+    """Last number appended to each name."""
     control: dict[str, tuple[int, object]] = field(default_factory=dict)
     """Kind and control-plane name, to a token and the owner."""
     variants: dict[str, int] = field(default_factory=dict)
     """Actions made of one name: variants, and those that share it by ``@name(".x")``."""
     actions: dict[str, tuple[r.ActionSymbol, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
-    """By control-plane name: the first action in a table that has it, and the names and types of its data."""
+    """First action in a table with each control-plane name, and the names and types of its data."""
 
     def unique(self, name: str) -> str:
         """The name, with a number appended when it is in use."""
@@ -84,7 +84,7 @@ class Erased:
     scalars: dict[t.Type, ir.Type] = field(default_factory=dict)
     header_types: dict[t.Type, ir.HeaderType] = field(default_factory=dict)
     fields: dict[int, dict[str, ir.HeaderField]] = field(default_factory=dict)
-    """By identity of the erased header type."""
+    """Fields by identity of the erased header type."""
     empty_varbits: dict[t.VarbitType, ir.Variable] = field(default_factory=dict)
     """Variables that nothing writes."""
 
@@ -94,9 +94,9 @@ class Unions:
     """Which headers are members of header unions."""
 
     siblings: dict[str, tuple[ir.Header | ir.HeaderStack, ...]] = field(default_factory=dict)
-    """By name of a header, or stack, that is a union's member: the union's other members."""
+    """Other members of the union, by name of a header or stack that is a member."""
     next_index: dict[str, ir.Variable] = field(default_factory=dict)
-    """By name of a stack that is a union stack's member: the union stack's next index."""
+    """Next index of a union stack, by name of a stack that is its member."""
 
 
 @dataclass(slots=True)

@@ -88,10 +88,10 @@ class Lowered:
     program: ir.Program
     globals: tuple[ExternRecord, ...]
     blocks: tuple[tuple[str, BlockInstance], ...]
-    """By package parameter, in order."""
+    """Blocks by package parameter, in order."""
     global_actions: tuple[ActionRecord, ...]
     called: dict[str, tuple[ActionRecord, ...]]
-    """By package parameter, the actions that its statements call, in order of the first call."""
+    """Actions that statements call, by package parameter, in order of the first call."""
     calls_setter: bool
     """Whether a block calls an extern that becomes assignments: P4Info depends on it, and the IR does not show it."""
     refusals: tuple[Diagnostic, ...]

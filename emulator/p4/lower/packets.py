@@ -123,4 +123,4 @@ CALLS: dict[str, Callable[[Context, r.ExternCall], Value]] = {
     "packet_out.emit": _emit,
     "verify": _verify,
 }
-"""By name, the extern calls that have statements of the IR."""
+"""Extern calls that have statements of the IR, by name."""

@@ -41,7 +41,7 @@ class ActionRecord:
     action: ir.Action | None = None
     """None until a table needs it; the first variant of those with bound arguments."""
     variants: dict[r.TableAction, ir.Action] = field(default_factory=dict)
-    """By the element of a table's list that binds its arguments."""
+    """Variants by the element of a table's list that binds their arguments."""
     types: Types = field(default_factory=dict)
 
 
@@ -70,7 +70,7 @@ class BlockInstance:
     members: list[ExternRecord | TableRecord | ActionRecord | ValueSetRecord | BlockInstance] = field(
         default_factory=list
     )
-    """In declaration order; P4Info is printed from them."""
+    """Members in declaration order; P4Info is printed from them."""
     tables: dict[Any, TableRecord] = field(default_factory=dict)
     actions: dict[Any, ActionRecord] = field(default_factory=dict)
     direct: dict[r.Construct, BlockInstance] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class UnionStack(Parts):
     """A stack of header unions: ``items`` are its elements, each a `UnionParts`."""
 
     stacks: dict[str, ir.HeaderStack]
-    """For each member of the union, a stack of all the elements' ones."""
+    """Stacks of the union's members, each over all elements."""
     next_index: ir.Variable
 
     def element(self, index: ir.Expr) -> UnionParts:

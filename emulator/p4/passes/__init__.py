@@ -1,4 +1,4 @@
-"""From the front end's result to the input of code generation, in small steps.
+"""Passes from the front end's result to the input of code generation, in small steps.
 
 Each pass is a pure function ``(Program, Target) -> Program`` with its precondition and its result in the docstring. The
 interpreter runs a program after any of them with the same outcome, and ``verify`` accepts it.
@@ -30,7 +30,7 @@ PIPELINE: tuple[Pass, ...] = (
     remove_dead,
     lower_varbits,
 )
-"""In this order."""
+"""Passes in the order in which they run."""
 
 
 def run_passes(

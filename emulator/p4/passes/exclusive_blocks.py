@@ -23,7 +23,7 @@ MOST_PLACES = 4096
 class ExclusiveBlocks:
     program: ir.Program
     places: dict[int, list[tuple[Step, ...]]] = field(default_factory=dict)
-    """By a block's identity; the program keeps the blocks alive."""
+    """Places by a block's identity; the program keeps the blocks alive."""
     _count: int = 0
     _actions: dict[str, ir.Action] = field(default_factory=dict)
     _tables: dict[str, ir.Table] = field(default_factory=dict)

@@ -53,7 +53,7 @@ class _Lowering:
         self.temporaries: dict[str, ir.Variable] = {}
         self.copies: dict[str, ir.Header] = {}
         self.key_copies: dict[str, ir.Block] = {}
-        """For each table, the copies that its keys read."""
+        """Copies that the keys of each table read."""
 
     # --- Expressions ------------------------------------------------------------------------------------------
 

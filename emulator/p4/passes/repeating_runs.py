@@ -83,9 +83,9 @@ class Run:
         self.block, self.shapes, self.start, self.period = block, shapes, start, period
         self.first = [s for s in shapes[start : start + period] if s is not None]
         self.names: list[dict[str, str]] = []
-        """For each turn: what is in the place where the first turn has a variable's name."""
+        """Names of each turn, by the first turn's name in the same place."""
         self.steps: list[list[int]] = []
-        """For each statement of the body: by how much each hole advances (0 for variables)."""
+        """Steps by which each hole of a statement advances (0 for variables)."""
         self.turns = self._count() if len(self.first) == period else 0
 
     @property

@@ -47,7 +47,7 @@ class _Reroll:
     """Variables with values that may pass between blocks: read before written in a block, mentioned both in a
     block and inside one of its statements, keys, parameters, the architecture's own."""
     mentioning: dict[str, set[int]] = field(default_factory=dict)
-    """For each variable, the blocks (by identity) that mention it."""
+    """Blocks, by identity, that mention a variable."""
     exclusive: Any = None
     mentions: dict[int, list[str]] = field(default_factory=dict)
     here: Counter[str] = field(default_factory=Counter)

@@ -107,7 +107,7 @@ class LineReader:
         return raw
 
     def _closed(self, raw: str, breaks: list[tuple[int, int]], end: re.Pattern[str]) -> str:
-        """With the lines up to one that has the end: looking for tokens again after each would take the square."""
+        """Text with the lines up to one that has the end: looking for tokens again after each would take the square."""
         while True:
             length = len(raw)
             raw = self._joined(raw, breaks, end is _STRING_END)
@@ -115,7 +115,7 @@ class LineReader:
                 return raw
 
     def _joined(self, raw: str, breaks: list[tuple[int, int]], is_string: bool) -> str:
-        """With the next line; in a string, directives and lines that they skip count as empty."""
+        """Line joined with the next; in a string, directives and lines that they skip count as empty."""
         raw += "\n"
         breaks.append((len(raw), self.next + 1 + self.line_shift))
         following: list[tuple[int, int]] = []

@@ -46,7 +46,7 @@ MAX_LINE = 1 << (LINE_BITS - 1)
 _LONGEST_LINE_NUMBER = 10
 """cpp's own limit."""
 UNDEFINED = "#undef"
-"""In place of a macro's text on the command line: -U rather than -D."""
+"""Text of a macro on the command line that stands for -U rather than -D."""
 _HEADER = re.compile(r"\s*#\s*include(?:_next)?\s*(?:<([^>\n]*)>|\"([^\"\n]*)\")")
 _CONDITIONALS = frozenset(["if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"])
 

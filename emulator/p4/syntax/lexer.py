@@ -80,7 +80,7 @@ _BASES = {"x": 16, "o": 8, "b": 2}
 
 
 def integer_base(text: str) -> int:
-    """In which a P4 integer literal is written."""
+    """Base in which a P4 integer literal is written."""
     digits = re.sub(r"^[0-9]+[ws]", "", text)
     return _BASES.get(digits[1:2].lower(), 10) if digits.startswith("0") else 10
 

@@ -114,7 +114,7 @@ class Tokens:
     spelled: list[int]
 
     def span(self, first: int, last: int | None = None) -> ir.Span:
-        """From the start of one token to the end of another."""
+        """Span from the start of one token to the end of another."""
         last = first if last is None else max(first, last)
         start = self.places[first]
         file, line, column = unpack_place(start)

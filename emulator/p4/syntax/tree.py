@@ -459,7 +459,7 @@ class Entry(Node):
 class Property(Declaration):
     is_const: bool
     value: Expr | tuple[KeyElement, ...] | tuple[ActionRef, ...] | tuple[Entry, ...]
-    """By name: ``key``, ``actions`` and ``entries`` have the tuples, all others an expression."""
+    """Value of the property: ``key``, ``actions`` and ``entries`` have the tuples, all others an expression."""
 
 
 @dataclass(frozen=True, slots=True)

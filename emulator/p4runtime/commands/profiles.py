@@ -25,7 +25,7 @@ from emulator.switch.control import Group, GroupMember, Member
 
 
 def profile_named(state: State, name: str) -> ProfileSchema:
-    """By its name, or the name of a table that uses it. Raises CommandError."""
+    """Action profile by its name, or the name of a table that uses it. Raises CommandError."""
     profiles = state.view.schema.profiles
     try:
         return find("action profile", name, profiles.values())

@@ -17,7 +17,7 @@ from emulator.switch.control import FieldMatch, TableEntry
 __all__ = ["DELETE", "INSERT", "MODIFY"]
 
 PRIORITY_LIMIT = 1 << 24
-"""In this language the smaller priority wins, for the switch the larger: the switch has ``PRIORITY_LIMIT`` less it."""
+"""Sum of a priority here, where the smaller wins, and the switch's for the same entry, where the larger does."""
 
 EntryKey = tuple[tuple[FieldMatch, ...], int]
 
@@ -46,7 +46,7 @@ class Handles:
     next: int = 0
 
     def of(self, key: EntryKey) -> int:
-        """Its handle, a new one where it has none."""
+        """Handle of an entry, a new one where it has none."""
         if key not in self.by_key:
             self.by_key[key], self.by_handle[self.next] = self.next, key
             self.next += 1
@@ -76,7 +76,7 @@ class State:
     """Number -> spec."""
     queues: Queues
     handles: dict[int, Handles] = field(default_factory=dict)
-    """By table id."""
+    """Handles by table id."""
     nodes: dict[int, Node] = field(default_factory=dict)
     next_node: int = 0
     sessions: dict[int, tuple[int | None, int | None]] = field(default_factory=dict)
@@ -151,7 +151,7 @@ def find(kind: str, text: str, candidates: Iterable[N]) -> N:
 
 
 def short_names(candidates: Iterable[Named]) -> list[str]:
-    """For completion: the names, and their last parts where these are unique."""
+    """Names for completion: the names, and their last parts where these are unique."""
     names = [c.name for c in candidates]
     ends = [name.rpartition(".")[2] for name in names]
     return sorted({*names, *(end for end in ends if ends.count(end) == 1)})

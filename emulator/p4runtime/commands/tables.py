@@ -56,7 +56,7 @@ def kind_of(table: TableSchema) -> str:
 
 
 def match_of(table: TableSchema | ValueSetSchema, words: list[str]) -> tuple[FieldMatch, ...]:
-    """In ascending field id; what matches anything is left out. Raises CommandError."""
+    """Match fields in ascending field id; what matches anything is left out. Raises CommandError."""
     if len(words) != len(table.fields):
         raise CommandError(
             f"Error: Table {table.name} needs {len(table.fields)} key fields, the command has {len(words)}"

@@ -27,7 +27,7 @@ def prepare_meter_write(view: View, update_type: int, message: Any) -> Change:
 
 
 def _config_of(message: Any, where: str) -> tuple[MeterConfig | None, MeterCounts | None]:
-    """And the counts to write, where there are any."""
+    """Configuration, and the counts to write, where there are any."""
     config = meter_from_proto(message.config, where) if message.HasField("config") else None
     return config, counts_from_proto(message.counter_data, where) if message.HasField("counter_data") else None
 

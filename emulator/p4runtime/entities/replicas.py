@@ -15,7 +15,7 @@ INSTANCE_WIDTH_BITS = 16
 """v1model's standard_metadata.egress_rid."""
 
 Chains: TypeAlias = tuple[Replicas, ...]
-"""For each replica the (port, instance) to use, and then its backups in the order in which they are to be tried."""
+"""The (port, instance) to use for each replica, and then its backups in the order in which they are to be tried."""
 
 
 def chains_from_proto(given: Any, where: str) -> Chains:

@@ -35,7 +35,7 @@ from emulator.v1model.control_view import KeyParts
 RowKeys: TypeAlias = tuple[RowKey, ...]
 Pair: TypeAlias = tuple[int, int]
 Decode: TypeAlias = Callable[[Any, int], Pair | None]
-"""From a FieldMatch message and the field's largest value to the key's pair in a row; None for what is not right."""
+"""Decoder of a FieldMatch message, given the field's largest value: the key's pair in a row, None for a wrong one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class RowForm:
     table: TableSchema
     keys: RowKeys
     fields: Mapping[int, tuple[int, Decode, int]]
-    """By field id: position among the keys, decoder, largest value."""
+    """Fields by id: position among the keys, decoder, largest value."""
     anything: KeyParts
     """A row's keys where every field is left out."""
     exact_count: int
     """Fields that cannot be left out."""
     actions: Mapping[int, tuple[Pair, ...]]
-    """By id of an action that entries may have: (id, width in bits) of its parameters."""
+    """Parameters, (id, width in bits), of each action that entries may have, by its id."""
 
 
 def prepare_write(view: View, update_type: int, message: Any) -> Change:
@@ -227,7 +227,7 @@ def is_given(key: RowKey, pair: Pair) -> bool:
 
 
 def match_of(keys: RowKeys, parts: KeyParts) -> tuple[FieldMatch, ...]:
-    """In ascending field id, as an entry's key has it."""
+    """Match fields in ascending field id, as an entry's key has it."""
     found = [
         MATCHES[key.match_kind](key.field_id, *pair)
         for key, pair in zip(keys, parts, strict=True)
@@ -247,7 +247,7 @@ MATCHES: Mapping[str, Callable[[int, int, int], FieldMatch]] = {
     "range": Range,
     "optional": lambda number, value, _: Optional(number, value),
 }
-"""From a field's id and its pair in a row."""
+"""Encoders of a FieldMatch, given the field's id and its pair in a row."""
 
 
 # --- Changes ------------------------------------------------------------------------------------------------------

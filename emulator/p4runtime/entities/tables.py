@@ -210,7 +210,7 @@ def _set_default(view: View, key: EntryKey, entry: TableEntry, note: Note) -> No
 def _reset_default(
     view: View, key: EntryKey, counter: CounterValue | None, meter: MeterConfig | None, counts: MeterCounts | None
 ) -> None:
-    """To the program's initial default action, with these resources."""
+    """Reset to the program's initial default action, with these resources."""
     view.control.reset_default_entry(key[0])
     if counter is not None or meter is not None or counts is not None:
         entry = view.control.default_entry(key[0])

@@ -36,7 +36,7 @@ def read(view: View, message: Any) -> Iterator[Any]:
 
 
 def select_entries(view: View, table: TableSchema, query: Any) -> Iterator[TableEntry]:
-    """By the ``match`` and ``priority`` of a TableEntry filter."""
+    """Entries by the ``match`` and ``priority`` of a TableEntry filter."""
     if not query.match:
         return (e for e in _all_entries(view, table) if query.priority in (0, e.priority))
     match = match_from_proto(table, query.match)
@@ -89,7 +89,7 @@ def _selected_tables(view: View, message: Any) -> Iterable[TableSchema]:
 
 
 def _filter_of(table: TableSchema, query: Any) -> Callable[[Any], bool] | None:
-    """By what match and priority do not say."""
+    """Filter by what match and priority do not say."""
     number, metadata = query.controller_metadata, query.metadata
     action = query.action if query.HasField("action") else None
     if not number and not metadata and action is None:

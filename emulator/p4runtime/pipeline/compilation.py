@@ -1,4 +1,4 @@
-"""From a device config to a program a switch loads, without letting source out of its package.
+"""Compilation of a device config into a program a switch loads, without letting source out of its package.
 
 The compiler reads files through `PackageReader`, which knows the package's members; the include files that come with
 the switch it knows itself, and there is nothing else: an ``#include "/etc/passwd"`` from a controller finds no such

@@ -37,7 +37,7 @@ _MANIFEST_KEYS = {"version", "main", "defines", "include_paths"}
 
 
 class PackageError(ValueError):
-    """Not a package, or one that breaks a limit; the text says what and where."""
+    """Data that are no package, or one that breaks a limit; the text says what and where."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Target:
     ports_down: Callable[[], frozenset[int]] = frozenset
     """Numbers of the live switch's ports that are down now."""
     translation: TranslationRules = field(default_factory=TranslationRules)
-    """For types with a translation."""
+    """Rules for types with a translation."""
     packet_out: Callable[[bytes], bool] | None = None
     """Sends a frame into the CPU port; False when it has no room. Raises PortError for too long a frame. None: there is
     no such port."""
@@ -86,7 +86,7 @@ class Config:
     message: Any
     """As it was set, with the switch's own P4Info where none was given."""
     schema: Schema
-    """With the data plane's widths."""
+    """Schema with the data plane's widths."""
     own: Any = None
     """The P4Info with the data plane's widths, where types have a translation."""
 

@@ -51,7 +51,7 @@ class ActionSchema:
     id: int
     name: str
     parameters: tuple[ParameterSchema, ...]
-    """In declaration order, which is the order the switch takes values in."""
+    """Parameters in declaration order, which is the order the switch takes values in."""
 
     @cached_property
     def by_id(self) -> Mapping[int, ParameterSchema]:
@@ -69,7 +69,7 @@ class TableSchema:
     id: int
     name: str
     fields: Mapping[int, FieldSchema]
-    """By id, in key order."""
+    """Fields by id, in key order."""
     scopes: Mapping[int, Scope]
     """Allowed actions: id -> where the action may be used."""
     size: int
@@ -154,7 +154,7 @@ class PacketHeaderSchema:
     name: str
     """``packet_in`` or ``packet_out``."""
     fields: tuple[ParameterSchema, ...]
-    """From the first bit of the header to its last."""
+    """Fields from the first bit of the header to its last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From a P4Info to a `Schema`, and the comparison of two P4Infos."""
+"""Construction of a `Schema` from a P4Info, and the comparison of two P4Infos."""
 
 from __future__ import annotations
 

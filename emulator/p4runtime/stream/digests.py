@@ -48,7 +48,7 @@ class DigestBuffer:
     sweeps_acks: bool = False
     """See `emulator.p4runtime.flavor.Flavor.sweeps_digest_acks`. Sweeps are at multiples of ``ack_timeout_ns``."""
     _waiting: dict[Sample, int] = field(default_factory=dict)
-    """In order of arrival; values are the times of arrival."""
+    """Samples in order of arrival, and the times of arrival."""
     _unacknowledged: deque[_Sent] = field(default_factory=deque)
     """Oldest first."""
     _known: dict[Sample, int] = field(default_factory=dict)

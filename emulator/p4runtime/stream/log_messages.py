@@ -6,10 +6,11 @@ The switch keeps at most 1,024 messages until then; further ones in half a secon
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+
+from emulator.native.periodic import PeriodicThread
 
 log = logging.getLogger("program")
 
@@ -25,7 +26,7 @@ class MessageSource(Protocol):
 
 
 class MessageLog:
-    """A thread from ``start`` to ``stop``, which writes the remaining messages at the end.
+    """Copies messages in a thread from ``start`` to ``stop``, which writes the remaining ones.
 
     ``still`` holds the control plane, ``paused`` the data plane.
     """
@@ -39,21 +40,14 @@ class MessageLog:
         self._switch = switch
         self._still = still
         self._paused = paused
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name="netsum-messages", daemon=True)
+        self._thread = PeriodicThread(self._write, POLL_S, "netsum-messages")
         log.setLevel(logging.INFO)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _serve(self) -> None:
-        while not self._stopping.wait(POLL_S):
-            self._write()
+        self._thread.stop()
         self._write()
 
     def _write(self) -> None:

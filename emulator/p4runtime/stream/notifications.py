@@ -25,7 +25,7 @@ from emulator.switch.control import Code, ControlError
 MOST_SAMPLES = 1024
 """Taken from the switch at a time: all that its queue holds."""
 MOST_ENTRIES = 256
-"""In one IdleTimeoutNotification."""
+"""Entries in one IdleTimeoutNotification."""
 
 PORT_CHECK_NS = 20_000_000
 

@@ -60,7 +60,7 @@ SLOTS, LEAST_SLOTS = 4096, 256
 RING_BYTES = 32 << 20
 """Frames in flight to a busy switch; fewer where frames are long, so that a port takes no more memory than this."""
 SLOTS_PER_BLOCK = 64
-"""So that blocks are whole pages and slots lie one behind the other, whatever their size."""
+"""Slots of a block: as many as make it whole pages with slots one behind the other, whatever their size."""
 
 TX_CELLS = 1024
 SEND_BUFFER_BYTES = 4 << 20

@@ -44,7 +44,7 @@ class Program(Protocol):
 
     @property
     def context_address(self) -> int:
-        """Its first argument."""
+        """First argument of the machine code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class SwitchRunner:
             port.settle()
 
     def _wait_for_turn(self) -> None:
-        """Until nobody holds the loop still; capture files also wait for a program, and for their start."""
+        """Wait until nobody holds the loop still; capture files also wait for a program, and for their start."""
         while not self._stopping:
             self._changed.wait_for(lambda: self._stopping or not self._pauses)
             left_ns = self._start_ns - time.monotonic_ns() if self._virtual else 0

@@ -30,8 +30,8 @@ GREETING_S = 5.0
 """A connection without a greeting by then is closed."""
 MOST_GREETING = 16
 """Connections that are greeting at a time; further ones are closed as unidentified."""
-STRANGER_BYTES = 1 << 16
-"""At most this much of what an unidentified connection has sent is counted."""
+UNIDENTIFIED_BYTES = 1 << 16
+"""Most bytes counted of what an unidentified connection has sent."""
 
 LEAST_RETRY_S, MOST_RETRY_S = 0.02, 1.0
 DEAD_MS = 10_000
@@ -170,7 +170,7 @@ class SwitchGreeter(Greeter):
     def _hear(self, connection: socket.socket) -> None:
         greeting = self._greetings[connection]
         try:
-            data = connection.recv(STRANGER_BYTES)
+            data = connection.recv(UNIDENTIFIED_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -192,7 +192,7 @@ class SwitchGreeter(Greeter):
         """Count an unidentified connection and what it has sent, and close it."""
         count = len(self._forget(connection).got)
         with suppress(OSError):
-            count += len(connection.recv(STRANGER_BYTES))
+            count += len(connection.recv(UNIDENTIFIED_BYTES))
         connection.close()
         self._state["unidentified"] += 1
         self._state["unidentified_bytes"] += count

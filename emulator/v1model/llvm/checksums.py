@@ -53,7 +53,7 @@ class Piece:
     is_optional: bool
     """Left out while the header is invalid."""
     position_bits: int
-    """In the list, if nothing before it is left out."""
+    """Position in the list, if nothing before it is left out."""
     width_bits: int
     expr: ir.Expr
 

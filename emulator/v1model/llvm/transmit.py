@@ -1,4 +1,4 @@
-"""From the end of egress to a cell of the egress port's ring, or back to the parser.
+"""Transmission, from the end of egress to a cell of the egress port's ring, or back to the parser.
 
 The deparser writes straight into the cell that the frame leaves from. Other destinations are for programs that need
 them: a cell of the re-injection queue, a staging cell for frames that are cut, and for frames that no port takes if the
@@ -43,9 +43,9 @@ class Way(IntEnum):
 
     RING = 0
     STAGED = 1
-    """To the ring, cut."""
+    """Result: written to the ring, cut."""
     AGAIN = 2
-    """To the parser."""
+    """Result: back to the parser."""
     NO_PORT = 3
     NO_ROOM = 4
 

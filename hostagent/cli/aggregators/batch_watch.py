@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from emulator.native.periodic import PeriodicThread
+
 LOOK_S = 2.5
 LONG_S = 10.0
-"""In one call of ``process``: ranks wait for their sums, and their operations have time-outs."""
+"""Time in one call of ``process`` that is reported: ranks wait for their sums, and their operations have time-outs."""
 SECOND_NS = 1_000_000_000
 
 
@@ -25,36 +26,30 @@ class RunsBatches(Protocol):
 
 
 class BatchWatch:
-    """Looks every so often from a thread of its own, until `stop`."""
+    """Checks the current batch every ``LOOK_S`` in a thread, from `start` to `stop`."""
 
     def __init__(self, name: str, runner: RunsBatches, report: Callable[[str], None]) -> None:
         """``name``: the core's; ``report``: called with a message for the operator."""
         self._name, self._runner, self._report = name, runner, report
-        self._told_ns = 0
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="batch watch", daemon=True)
+        self._reported_ns = 0
+        """Beginning of the batch that has been reported; 0: none."""
+        self._thread = PeriodicThread(lambda: self.look(time.monotonic_ns()), LOOK_S, "batch watch")
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.wait(LOOK_S):
-            self.look(time.monotonic_ns())
+        self._thread.stop()
 
     def look(self, now_ns: int) -> None:
-        """Tell of a batch that takes long, once, and of its end."""
+        """Report a batch that takes long, once, and its end."""
         began_ns = self._runner.batch_began_ns
-        if self._told_ns and began_ns != self._told_ns:
-            self._told_ns = 0
+        if self._reported_ns and began_ns != self._reported_ns:
+            self._reported_ns = 0
             self._report(f"{self._name}: process() has returned; sums go on")
         seconds = (now_ns - began_ns) // SECOND_NS if began_ns else 0
-        if seconds >= LONG_S and not self._told_ns:
-            self._told_ns = began_ns
+        if seconds >= LONG_S and not self._reported_ns:
+            self._reported_ns = began_ns
             self._report(
                 f"{self._name}: process() has not returned for {seconds} s, and all sums wait for it; it is "
                 f"{_place_of(self._runner.batch_thread)}"

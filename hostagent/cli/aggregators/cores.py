@@ -1,4 +1,4 @@
-"""From the name of an aggregator to its core.
+"""Aggregators by name: constructors of their cores.
 
 A user's own core is named ``core:MODULE:CLASS``; it is constructed as ours are, with the keywords of `CoreOptions`.
 """

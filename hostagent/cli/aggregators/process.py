@@ -96,7 +96,7 @@ class RunningAggregator:
         self.runner = make_runner(self.core, self.ports, bell)
         self._loop = LiveLoop(self.runner)
         if isinstance(self.runner, CoreRunner):
-            self._watch = BatchWatch(options.core, self.runner, tell_problem)
+            self._watch = BatchWatch(options.core, self.runner, report_problem)
             self._stack.callback(self._watch.stop)
         self._stack.callback(self._loop.stop)
         self.server = AggregatorServer(
@@ -127,7 +127,7 @@ class RunningAggregator:
         """Raises LoopFailure where the live loop has failed; it sends us SIGTERM then, as at the end of files."""
         if self._loop.failure is not None:
             logging.error("the core failed", exc_info=self._loop.failure)
-            raise LoopFailure(f"the core failed: {_told(self._loop.failure)}") from self._loop.failure
+            raise LoopFailure(f"the core failed: {_described(self._loop.failure)}") from self._loop.failure
 
     def ready_line(self) -> dict[str, Any]:
         """What is printed when it can be used."""
@@ -156,14 +156,14 @@ def make_runner(core: Aggregator, ports: Sequence[SwitchPort], bell: Bell) -> Sw
     return CoreRunner(core, ports, bell)
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """An exception as Python's traceback ends it, with the innermost place."""
     places = traceback.extract_tb(error.__traceback__)
     place = f" (at {Path(places[-1].filename).name}:{places[-1].lineno}, in {places[-1].name})" if places else ""
     return traceback.format_exception_only(error)[-1].strip() + place
 
 
-def tell_problem(text: str) -> None:
+def report_problem(text: str) -> None:
     """Report a problem to the parent process: a JSON line on standard output, like the ready line."""
     print(json.dumps({"problem": text}), flush=True)
 

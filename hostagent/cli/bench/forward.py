@@ -63,7 +63,7 @@ class Role:
         self._process.stdin.flush()
 
     def answer(self) -> dict[str, Any]:
-        """Its result."""
+        """Result of the process."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:

@@ -114,7 +114,7 @@ class Host:
 
 
 def drops_of(ports: Sequence[SwitchPort]) -> dict[str, dict[str, int]]:
-    """By port, those without any left out."""
+    """Drops by port, those without any left out."""
     return {str(port.number): drops for port in ports if (drops := port.statistics().drops)}
 
 

@@ -40,7 +40,7 @@ V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparse
 
 
 def program_of(lines: int = LINES) -> str:
-    """Its text: as many tables as make it at least so long; a table is about 23 lines, with its actions."""
+    """Text of the program: as many tables as make it at least so long; a table is about 23 lines, with its actions."""
     for tables in itertools.count(1):
         text = _program(tables)
         if text.count("\n") >= lines:

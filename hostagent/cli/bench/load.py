@@ -64,7 +64,7 @@ def measure() -> Report:
 
 
 def _row(name: str, program: str, *defines: str) -> Row:
-    """From the cache, next to a cache that is empty at first."""
+    """Row of a start from the cache, next to a cache that is empty at first."""
     with tempfile.TemporaryDirectory(prefix="netsum-bench-") as cache:
         cold, cached = (_load_s([program, *defines], {"NETSUM_CACHE": cache}) for _ in range(2))
     return Row(name, cached, "s", "empty cache", cold)
@@ -124,7 +124,7 @@ def _load_s(arguments: list[str], environment: dict[str, str]) -> float:
 
 
 def _first_step_s(command: list[str]) -> float:
-    """From the command's start to the end of rank 0's first collective."""
+    """Time from the command's start to the end of rank 0's first collective."""
     started = time.time()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return next(float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("FIRST")) - started

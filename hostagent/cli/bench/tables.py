@@ -59,7 +59,7 @@ class Kind:
 
     name: str
     keys: str
-    """In P4."""
+    """The table's keys in P4."""
     frame: Callable[[], bytes]
     draw: Callable[[int, random.Random], Drawn]
     largest: int
@@ -256,7 +256,7 @@ def measure(sizes: Sequence[int] = SIZES, picture: Path | None = None) -> Report
 
 
 def rows_of(lookups: Sequence[Lookup]) -> list[Row]:
-    """With the loop without a table as the baseline."""
+    """Rows with the loop without a table as the baseline."""
     limit = next(each for each in lookups if each.table == LIMIT).ns_per_frame
     rows = []
     for each in lookups:

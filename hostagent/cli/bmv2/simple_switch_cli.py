@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _credentials(options: argparse.Namespace) -> Any:
-    """For TLS; None without. Raises TlsError."""
+    """Credentials for TLS; None without. Raises TlsError."""
     if options.cacert is None and options.cert is None and options.private_key is None:
         return None
     return ClientTls(options.cacert, options.cert, options.private_key).credentials()

@@ -30,7 +30,7 @@ EXPONENT_GROUP = 256
 ONE_ROUND_FRAMES = 4
 """Largest number of frames of a sum in one round (PROTOCOL.md, section 8.9)."""
 RANGE_BITS = {"float32": 128 + 149, "float16": 16 + 24, "bfloat16": 128 + 133}
-"""From the least bit of the smallest number to the highest of the largest (section 8.8, formats)."""
+"""Bits from the least bit of the smallest number to the highest of the largest (section 8.8, formats)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Network:
     ranks: list[dict[str, int]]
     """Each rank's transport counters."""
     operations: list[list[Operations]]
-    """By rank."""
+    """Operations by rank."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,19 +6,19 @@ Only the copying stops the server's loop; the file is written from the copy.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from emulator.native.periodic import PeriodicThread
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.services.checkpoint import take, write
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.services.service_memory import NO_STEP, ServiceMemory
 
 LOOK_S = 0.05
-"""Between two looks at the services' steps."""
+"""Polling period of the services' steps."""
 DEFAULT_SECONDS = 30.0
 """If neither steps nor seconds are given."""
 
@@ -45,7 +45,7 @@ class Saved:
 
 
 class Checkpointer:
-    """Keeps services' checkpoints young. `stop`, then `save_all`, at the end."""
+    """Writes checkpoints at the configured pace. At exit call `stop`, then `save_all`."""
 
     def __init__(
         self,
@@ -60,22 +60,15 @@ class Checkpointer:
         self._rack, self._paused, self._folder, self._report = rack, paused, folder, report
         self._pace = pace if pace.steps or pace.seconds else Pace(seconds=DEFAULT_SECONDS)
         self.saved: dict[str, Saved] = {}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+        self._thread = PeriodicThread(lambda: self.look(time.monotonic()), LOOK_S, "checkpoints")
 
     def start(self) -> None:
-        """From now on."""
+        """Begin to write checkpoints."""
         self._thread.start()
 
     def stop(self) -> None:
         """Returns when nothing is being written."""
-        self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.wait(LOOK_S):
-            self.look(time.monotonic())
+        self._thread.stop()
 
     def look(self, now_s: float) -> None:
         """Save the services that are due."""
@@ -113,13 +106,13 @@ class Checkpointer:
         self.saved[name] = Saved(step, snapshot.age, now_s, problem)
 
     def save_all(self) -> None:
-        """At the end: every service that has weights; those of a torn one are of no step."""
+        """Save, at exit, every service that has weights, except one whose last write was interrupted."""
         for name, service in self._rack.services():
             if any(True for _ in service.numbers()):
                 self._save(name, service, time.monotonic(), is_last=True)
 
     def as_json(self) -> dict[str, dict[str, object]]:
-        """For the report, by service."""
+        """Checkpoints for the report, by service."""
         now_s = time.monotonic()
         return {
             name: {"step": saved.step, "age_s": round(now_s - saved.at_s, 3), "problem": saved.problem}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from emulator.native.periodic import PeriodicThread
 from emulator.ports.port import SwitchPort
 from hostagent.cli.aggregators.cores import CoreOptions
-from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, run_aggregator, tell_problem
+from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, report_problem, run_aggregator
 from hostagent.cli.rack.checkpointing import Checkpointer, Pace
 from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
@@ -29,7 +29,7 @@ from hostagent.rackserver.tenants.tenants import Registry
 from hostagent.rackserver.thread_pool import ThreadPool
 
 SAMPLE_S = 0.05
-"""Between two samples of the queues."""
+"""Sampling period of the queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +66,22 @@ class QueueWatch:
     def __init__(self, ports: Sequence[SwitchPort]) -> None:
         self._ports = ports
         self.deepest: dict[int, int] = {port.number: 0 for port in ports}
-        """By port."""
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="queues", daemon=True)
+        """Maximum depth so far, by port."""
+        self._thread = PeriodicThread(self.sample, SAMPLE_S, "queues")
         self._thread.start()
 
     def stop(self) -> None:
-        """Before the ports are closed."""
-        self._stopping.set()
-        self._thread.join()
+        """Stop sampling, before the ports are closed."""
+        self._thread.stop()
 
     def sample(self) -> None:
         """Take one sample."""
         for port in self._ports:
             self.deepest[port.number] = max(self.deepest[port.number], queued_in(port))
 
-    def _run(self) -> None:
-        while not self._stopping.wait(SAMPLE_S):
-            self.sample()
-
 
 class RunningServer(RunningAggregator):
-    """Also declares services, serves metrics, and keeps checkpoints."""
+    """`RunningAggregator` that also declares services, serves metrics, and keeps checkpoints."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.registry = Registry(options.memory_bytes, closed=options.services is not None)
@@ -125,7 +119,7 @@ class RunningServer(RunningAggregator):
         if options.rack is not None:
             compile_tiers()
         if self.folder is not None:
-            self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace, tell_problem)
+            self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace, report_problem)
 
     def _recognize(self) -> dict[str, int]:
         """Services that have a checkpoint, and its step."""
@@ -210,16 +204,16 @@ class RunningServer(RunningAggregator):
 
     def statistics(self) -> dict[str, Any]:
         """See `RunningAggregator`; called while the loop is paused."""
-        return {**super().statistics(), "report": self._told()}
+        return {**super().statistics(), "report": self._report_now()}
 
-    def _told(self) -> dict[str, Any]:
+    def _report_now(self) -> dict[str, Any]:
         found = self._figures_now().as_json()
         return found if self.checkpointer is None else {**found, "checkpoints": self.checkpointer.as_json()}
 
     def report(self) -> dict[str, Any]:
-        """For the end, when nobody asks for statistics any more."""
+        """Report at exit, when nobody asks for statistics any more."""
         with self.runner.paused():
-            return self._told()
+            return self._report_now()
 
 
 def run_server(options: ServerOptions) -> int:

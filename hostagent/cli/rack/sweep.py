@@ -99,7 +99,7 @@ def play_all(sweep: Sweep) -> Iterator[Point]:
 
 
 def as_json(sweep: Sweep, points: list[Point]) -> dict[str, Any]:
-    """For scripts."""
+    """Sweep and points for scripts."""
     return {
         "sweep": asdict(sweep),
         "model_bytes": sweep.step(FLAT, 1.0).data_bytes,

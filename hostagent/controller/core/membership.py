@@ -133,7 +133,7 @@ def _allocate(world: World, job: Job) -> None:
 
 
 def _free_row(world: World, job: int, rows: int) -> int | None:
-    """In turn with the job numbers: counters are never cleared, so a row is used again as late as possible."""
+    """Row of counters, in turn like job numbers: counters are never cleared, so a row is used again late."""
     taken = {other.row for other in world.jobs.values()}
     return next((row % rows for row in range(job - 1, job - 1 + rows) if row % rows not in taken), None)
 

@@ -26,23 +26,23 @@ class Limits:
     """How long the controller waits for what. All bounded; the sum keeps "a dead rank is named within 10 s"."""
 
     silence_ns: int = LONGEST_SILENCE_NS
-    """Without a heartbeat, after the first one."""
+    """Time without a heartbeat after which a rank is dead, once it has sent one."""
     detached_ns: int = 2 * SECOND_NS
-    """After a broken stream or the last heartbeat, whichever is later: a client that lives reconnects in under 1 s."""
+    """Time after a broken stream or the last heartbeat, the later of the two: a client that lives reconnects in 1 s."""
     detached_at_most_ns: int = 30 * SECOND_NS
-    """Though heartbeats go on."""
+    """Longest time without a stream, though heartbeats go on."""
     recovery_ns: int = 10 * SECOND_NS
     """Replaces detached_ns after a start from a state file: a rank may hold the GIL for 8 s meanwhile."""
     answer_ns: int = 30 * SECOND_NS
-    """For a rank to freeze or to resume: its session thread needs the GIL."""
+    """Time for a rank to freeze or to resume: its session thread needs the GIL."""
     aggregator_ns: int = 60 * SECOND_NS
-    """For an aggregator that went away to come back."""
+    """Time for an aggregator that went away to come back."""
     server_ns: int = 5 * SECOND_NS
     """The same for a rack server with a job's weights: that job is over anyway if the server has died."""
     linger_ns: int = 5 * SECOND_NS
-    """For which a rank that leaves is kept, should the others need its contributions again."""
+    """Time for which a rank that leaves is kept, should the others need its contributions again."""
     describe_ns: int = 3 * SECOND_NS
-    """For two ranks to describe the operations they disagree about."""
+    """Time for two ranks to describe the operations they disagree about."""
     own_stall_ns: int = 1 * SECOND_NS
     """A timer later than this means that the controller itself stood still: silence in that time proves nothing."""
 
@@ -237,13 +237,13 @@ class World:
     effects: list[Effect] = field(default_factory=list)
 
     def send(self, process: int, message: ServerMessage) -> None:
-        """To a process that may be disconnected: it is sent the current state when it reconnects."""
+        """Send to a process that may be disconnected: it is sent the current state when it reconnects."""
         known = self.processes.get(process)
         if known is not None and known.connection is not None:
             self.effects.append(Send(known.connection, message))
 
     def send_all(self, members: Iterable[Member], message: ServerMessage) -> None:
-        """To several members of a job."""
+        """Send to several members of a job."""
         for member in members:
             self.send(member.process, message)
 

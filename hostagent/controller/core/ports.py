@@ -17,7 +17,7 @@ _HOST_IP = 0x0A4E_0000
 HOST_KINDS = (PortKind.SHM, PortKind.UDP, PortKind.TCP)
 
 ANY_OF_FAMILY = {False: "0.0.0.0", True: "::"}
-"""By whether the other end's address is of IPv6."""
+"""Wildcard address, by whether the other end's address is of IPv6."""
 
 
 class NoPort(Exception):

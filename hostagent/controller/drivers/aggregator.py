@@ -30,7 +30,7 @@ SCHEME = "netsum"
 """As in netsum://HOST:PORT."""
 
 CALL_TIMEOUT_S = 10.0
-"""For an order. The core answers between two batches, so much less is used."""
+"""Time-out of a call. The core answers between two batches, so much less is used."""
 
 REFUSALS = (
     grpc.StatusCode.INVALID_ARGUMENT,
@@ -65,7 +65,7 @@ class AggregatorDriver(ReconnectingDriver):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         kind = f" ({self._description.kind})" if self._description.kind else ""
         return f"{SCHEME}://{self._address}{kind}"
 

@@ -52,7 +52,7 @@ class Driver(Protocol):
 
     @property
     def name(self) -> str:
-        """For people: kind and address."""
+        """Name for people: kind and address."""
 
     def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
         """Begins to connect. `installed`: the jobs that the aggregator has unless it lost its state."""

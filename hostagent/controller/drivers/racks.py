@@ -73,7 +73,7 @@ class RacksDriver:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         return f"{SCHEME}://{','.join(self._addresses)} ({len(self._addresses)} racks, {self._way})"
 
     def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
@@ -231,7 +231,7 @@ class _RackEvents:
 
 
 def split(entries: JobEntries, places: Sequence[Place], way: str) -> dict[int, JobEntries]:
-    """By the place's index: what is installed on a server for a job. Raises RacksRefused."""
+    """Parts of a job, by the index of the server's place. Raises RacksRefused."""
     children = {
         index: mine
         for index, place in enumerate(places)

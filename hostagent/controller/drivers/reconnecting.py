@@ -18,7 +18,7 @@ from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.watched_stream import loop_here
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.1, 1.0
-"""Between attempts to connect."""
+"""Backoff between attempts to connect."""
 STOP_TIMEOUT_S = 10.0
 
 log = logging.getLogger("netsum.controller")
@@ -40,7 +40,7 @@ class ReconnectingDriver(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
 
     @abstractmethod
     def _serve(self, events: DriverEvents) -> None:

@@ -58,7 +58,7 @@ class WatchedStream:
         self._served = asyncio.run_coroutine_threadsafe(self._serve(), loop)
 
     def send(self, message: Any) -> None:
-        """From any thread; dropped where the stream has ended."""
+        """Send, from any thread; dropped where the stream has ended."""
         self._loop.call_soon_threadsafe(self._outgoing.put_nowait, message)
 
     def close(self) -> None:

@@ -55,7 +55,7 @@ class MessageSettings:
     payload_bytes: int
     """Longest payload of a frame."""
     addresses: Addresses
-    """From this host to the aggregator."""
+    """Addresses of frames from this host to the aggregator."""
     checksum: bool = True
     """Compute the UDP checksum, and insist on it: the same on all ranks."""
     grant_budget: int = 64

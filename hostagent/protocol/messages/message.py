@@ -34,7 +34,7 @@ class Message:
     address: int
     tag: int | None = 0
     family: str = POINT_TO_POINT
-    """Which calls may meet: those of one collective, or any send and receive."""
+    """Name of the calls that may meet: those of one collective, or any send and receive."""
     source_address: int = 0
     """Where the source's rank is stored, as an int64, when a receive has its message; 0: nowhere."""
     memory: tuple[object, ...] = field(default=(), compare=False, repr=False)

@@ -68,7 +68,7 @@ from hostagent.protocol.quantizer.formats import (
 LIMB_LEAD_BITS = 31
 """A limb of n workers has 31 - ceil(log2 n) bits."""
 DIGIT_BITS = 30
-"""Of the accumulator that adds words."""
+"""Bits of a digit of the accumulator that adds words."""
 DIGITS_BYTES = 1024
 """Scratch memory for the digits of one sum: of float64 and 1,023 workers at most 108, 8 bytes each."""
 QUOTIENT_DIGITS = 3

@@ -1,4 +1,4 @@
-"""Between the float types of tensors and the float32 that the other loops work on."""
+"""Conversion between the float types of tensors and the float32 that the other loops work on."""
 
 from __future__ import annotations
 

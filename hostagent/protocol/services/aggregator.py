@@ -236,7 +236,7 @@ class JobCounters:
     frames: Mapping[str, int] = field(default_factory=dict)
     bytes: Mapping[str, int] = field(default_factory=dict)
     children: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
-    """By child number: frames by verdict."""
+    """Frames by child number and verdict."""
 
 
 @runtime_checkable
@@ -294,7 +294,7 @@ class CompiledAggregator(Aggregator, Protocol):
 
     @property
     def context_address(self) -> int:
-        """Its first argument."""
+        """First argument of the machine code."""
 
     @property
     def allowances_address(self) -> int:

@@ -18,7 +18,7 @@ from hostagent.protocol.services.aggregator import (
 
 
 def terms_message(terms: JobTerms) -> pb.JobTerms:
-    """For the wire."""
+    """Message for the wire."""
     message = pb.JobTerms(
         job=terms.job,
         epoch=terms.epoch,
@@ -98,7 +98,7 @@ def _service_from(message: pb.JobTerms) -> ServiceTerms:
 
 
 def counters_message(job: int, counters: JobCounters) -> pb.JobCounters:
-    """For the wire."""
+    """Message for the wire."""
     message = pb.JobCounters(job=job, frames=counts(counters.frames), bytes=counts(counters.bytes))
     for child, frames in sorted(counters.children.items()):
         message.children.add(child=child, frames=counts(frames))
@@ -106,7 +106,7 @@ def counters_message(job: int, counters: JobCounters) -> pb.JobCounters:
 
 
 def counters_from(message: pb.JobCounters) -> JobCounters:
-    """From the wire."""
+    """Counters from the wire."""
     children = {child.child: counted(child.frames) for child in message.children}
     return JobCounters(counted(message.frames), counted(message.bytes), children)
 

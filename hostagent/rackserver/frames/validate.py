@@ -53,7 +53,7 @@ SUM, MAX, SERVED, ANNOUNCE = 0, 1, 2, 3
 """Operators. The last two are for services only; see the README."""
 CONTRIBUTION, LAST_KIND = int(Kind.CONTRIBUTION), max(map(int, Kind))
 MESSAGE = min(map(int, FORWARDED_KINDS))
-"""And the kinds above it are for another child."""
+"""Lowest of the kinds of frames that are for another child."""
 assert sorted(FORWARDED_KINDS) == list(range(MESSAGE, LAST_KIND + 1))
 PEER_AT = HEADER_AT + OFFSET["peer"]
 NOT_OURS, LENGTH, CHECKSUM, JOB = int(Drop.NOT_OURS), int(Drop.LENGTH), int(Drop.CHECKSUM), int(Drop.JOB)
@@ -105,7 +105,7 @@ def is_like(frame: int, length: int, port: int, head: int) -> Any:
 
 @njit
 def keep_head(frame: int, length: int, port: int, head: int) -> None:
-    """For `is_like`."""
+    """Copy the header for `is_like`."""
     for at in range(0, LAST_WORD_AT, 8):
         store_i64(head + at, load_i64(frame + at))
     store_i64(head + LAST_WORD_AT, last_word(frame, length, port))

@@ -66,7 +66,7 @@ class TierMemory:
         if place is None:
             raise AggregatorRefused(f"job {terms.job} spans several racks, but this server has none: use --rack")
         self.bits = {part.rack: _lowest(part.children) for part in racks}
-        """By rack: the bit, and number in frames, by which other racks have it."""
+        """Bit, and number in frames, of each rack at other racks."""
         self._ports = {peer.rack: peer for peer in place.peers}
         unreached = sorted(set(self.bits) - set(self._ports) - {place.rack})
         if place.rack not in self.bits or unreached:
@@ -110,7 +110,7 @@ class TierMemory:
         ]
 
     def traffic(self) -> Traffic:
-        """So far, of all cores."""
+        """Traffic so far, of all cores."""
         return Traffic(**{field.name: int(self.traffic_records[field.name].sum()) for field in fields(Traffic)})
 
 

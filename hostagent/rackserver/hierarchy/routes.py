@@ -1,4 +1,4 @@
-"""From which racks partial sums arrive and to which they go, by chunk: for every chunk the racks form a tree.
+"""Routes of partial sums between racks, by chunk: for every chunk the racks form a tree.
 
 Chunk c of r racks is finished at rack c mod r, its *home*, the root of its tree:
 
@@ -56,7 +56,7 @@ class Route:
 
 
 def routes(way: str, position: int, racks: int) -> list[Route]:
-    """By chunk modulo ``racks``."""
+    """Routes by chunk modulo ``racks``."""
     return [_route(way, position, racks, 0 if way == "tree" else home) for home in range(racks)]
 
 

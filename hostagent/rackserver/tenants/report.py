@@ -42,7 +42,7 @@ class TenantFigures:
     """Contributions, and messages between its workers (`forwarded`), by verdict."""
     bytes: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, int] = field(default_factory=dict)
-    """By reason."""
+    """Rejections by reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class Tenant:
 
     name: str
     number: int
-    """From 0, in the order of declaration; never another tenant's."""
+    """Number, from 0 in the order of declaration; never another tenant's."""
     workers: int
     """The most that its jobs may have; they are numbered from 0."""
     weight: int

@@ -23,10 +23,10 @@ from hostagent.protocol.services.sending import sending
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
-"""Between attempts to connect: doubled from the first to the longest."""
+"""Pause between attempts to connect: doubled from the first to the longest."""
 
 CONNECT_TIMEOUT_S = 5.0
-"""For one attempt; a local controller answers in milliseconds, a machine that dropped off the network never."""
+"""Time-out of one attempt; a local controller answers in milliseconds, a machine that dropped off the network never."""
 
 CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),  # a proxy meant for the web must not swallow a local controller

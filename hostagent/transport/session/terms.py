@@ -16,7 +16,7 @@ HEARTBEAT_MAGIC = b"netsumhb"
 
 HEARTBEAT_INTERVAL_NS = 1_000_000_000
 LONGEST_SILENCE_NS = 5 * HEARTBEAT_INTERVAL_NS
-"""After that without a heartbeat the controller takes a rank for dead."""
+"""Time without a heartbeat after which the controller takes a rank for dead."""
 
 
 class SessionError(Exception):

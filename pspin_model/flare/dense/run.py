@@ -47,7 +47,7 @@ class DenseRun(ContextRun):
 
     @property
     def payload_bytes(self) -> int:
-        """That come in, from all children."""
+        """Bytes that come in, from all children."""
         return self.reduction.blocks * self.reduction.children * self.reduction.packet_bytes
 
     def results(self, run: Run) -> tuple[Values, Numbers]:
@@ -86,7 +86,7 @@ def place_dense(machine: MachineConfig, reduction: Reduction, free_bytes: int, f
 
 
 def arrivals_of(reduction: Reduction) -> Arrivals:
-    """Its packets at its own pace."""
+    """Arrivals of a child's packets at its own pace."""
     return arrivals(
         reduction.blocks,
         reduction.children,

@@ -48,7 +48,7 @@ class Setting:
     children: int
     message_bytes: int
     add_cycles: float
-    """For a whole packet: 1,024 for 256 float32 at 4 cycles each."""
+    """Cycles to add a whole packet: 1,024 for 256 float32 at 4 cycles each."""
     packet_bytes: int = 1024
     algorithm: Algorithm = Algorithm.SINGLE
     buffers: int = 1
@@ -85,7 +85,7 @@ class Prediction:
     contenders: float
     block_interval_cycles: float
     latency_cycles: float
-    """From a block's first packet to its result."""
+    """Cycles from a block's first packet to its result."""
     working_bytes: float
     input_bytes: float
     """Packets being worked on; where the links bring more than the cores do, input memory fills up, too."""

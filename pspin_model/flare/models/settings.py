@@ -64,8 +64,8 @@ def prediction_of(reduction: Reduction, config: FlareConfig) -> Prediction | Spa
 
 
 def predicted_cycles(reduction: Reduction, config: FlareConfig, density: float) -> float:
-    """From the first packet's arrival to the last result, by the model; of a sparse one whose children send more than a
-    host does, as switches do, ``density`` says how much."""
+    """Cycles from the first packet's arrival to the last result, by the model. ``density``: of a sparse reduction whose
+    children send more than a host does, as switches do, how much."""
     if reduction.density:
         return predict_sparse(replace(sparse_setting_of(reduction, config), density=density)).cycles
     packet_bits = reduction.blocks * reduction.children * reduction.packet_bytes * 8

@@ -66,7 +66,7 @@ class SparsePrediction:
     bound_by_a_hair: bool
     """Another of them is within a quarter of it."""
     cycles: float
-    """From the first packet's arrival to the last result."""
+    """Cycles from the first packet's arrival to the last result."""
     bandwidth_gbps: float
     """Rate of packets coming in, with headers."""
     dense_gbps: float
@@ -77,7 +77,7 @@ class SparsePrediction:
     finish_cycles: float
     """What the last packet of a block adds: merging M storages, and sending."""
     latency_cycles: float
-    """From a block's first packet to its result."""
+    """Cycles from a block's first packet to its result."""
     working_bytes: float
     pairs_in: float
     inserted: float

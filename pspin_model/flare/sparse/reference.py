@@ -119,7 +119,7 @@ class Taken:
     work: Work = field(default_factory=Work)
     up: tuple[Fragment, ...] = ()
     down: tuple[Fragment, ...] = ()
-    """To the child that sent."""
+    """Fragments to the child that sent."""
 
 
 @dataclass(slots=True)

@@ -44,7 +44,7 @@ class SparseReport:
     """The outcome of a reduction."""
 
     rows: list[Values]
-    """For each host the dense vector."""
+    """Dense vector of each host."""
     levels: list[LevelReport]
     host_bytes_up: int
     """First copies, over all hosts, with headers."""

@@ -88,7 +88,7 @@ class SparseRun(ContextRun):
     shape: SparseShape = field(init=False)
     traffic: Inbound = field(init=False)
     payload_bytes: int = field(init=False, default=0)
-    """That came in, from all children, with headers."""
+    """Bytes that came in, from all children, with headers."""
 
     def __post_init__(self) -> None:
         reduction = self.reduction

@@ -46,7 +46,7 @@ def vectors(reduction: Reduction) -> list[Vector]:
 
 
 def fragments_of(reduction: Reduction, given: Sequence[Vector]) -> list[list[list[Fragment]]]:
-    """By child and block."""
+    """Fragments by child and block."""
     shape = shape_of(reduction, len(given))
     return [cut_vector(vector, reduction.blocks, child, shape) for child, vector in enumerate(given)]
 

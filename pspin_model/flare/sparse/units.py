@@ -73,7 +73,7 @@ WHOLE = 6
 
 @njit(internal=True)
 def copy_bytes(to, data):  # type: ignore[no-untyped-def]
-    """At no charge. An assignment to a slice takes numba three seconds more to compile."""
+    """Copy at no charge. An assignment to a slice takes numba three seconds more to compile."""
     for i in range(data.size):
         to[i] = data[i]
 

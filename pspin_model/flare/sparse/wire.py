@@ -67,7 +67,7 @@ class Fragment:
 
     @property
     def wire_bytes(self) -> int:
-        """With IP and UDP; a fragment without pairs is a packet, too."""
+        """Size with IP and UDP; a fragment without pairs is a packet, too."""
         return EMPTY_BYTES + len(self.indices) * (INDEX_BYTES + self.values.dtype.itemsize)
 
 

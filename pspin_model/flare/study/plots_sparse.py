@@ -14,7 +14,7 @@ MARKERS = {"array": "o", "hash": "s"}
 SHADES = {1: 1.0, 2: 0.45}
 """Opacity of a line, by the buffers of a block: one, several."""
 LINES = ("-", "--", ":", "-.")
-"""By message size."""
+"""Line styles by message size."""
 
 QUANTITIES = (
     ("dense_gbps", "model_dense_gbps", "messages with their zeros, Gbit/s", 1.0),

@@ -21,7 +21,7 @@ from pspin_model.machine.config import MachineConfig
 from pspin_model.machine.machine import Run
 
 CYCLE_NS = 1
-"""At the design's 1 GHz."""
+"""Cycle time at the design's 1 GHz."""
 
 
 def machine_as_json(machine: MachineConfig, costs: str) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class Outcome:
 
     name: str
     algorithm: str
-    """For a sparse one "sparse" and its storage."""
+    """Name of the algorithm; of a sparse one "sparse" and its storage."""
     message_bytes: int
     children: int
     cores: int
@@ -49,9 +49,9 @@ class Outcome:
     """Every block's result is there and is what it must be."""
     packets: int = 0
     bandwidth_gbps: float = 0.0
-    """From the first packet's arrival to the last result."""
+    """Bandwidth from the first packet's arrival to the last result."""
     elements_per_ns: float = 0.0
-    """That come in: a sparse reduction's pairs."""
+    """Rate of incoming elements: a sparse reduction's pairs."""
     dense_gbps: float = 0.0
     """The messages' elements, zeros included, in the same time: what a dense reduction would need as bandwidth."""
     cycles: int = 0

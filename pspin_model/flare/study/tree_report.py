@@ -32,7 +32,7 @@ class LevelFigures:
     """Most children of a switch."""
     algorithm: str
     done_cycles: int
-    """Until the last result left it."""
+    """Cycles until the last result left it."""
     packets: int
     repeats: int
     """Packets that were in already."""
@@ -69,7 +69,7 @@ class TreeReport:
     exact: bool = False
     """Every host has the right result; integers exactly, floats of trees bit for bit, other floats about."""
     cycles: int = 0
-    """Until the last host had the last result."""
+    """Cycles until the last host had the last result."""
     block_latency_cycles: float = 0.0
     """Mean over blocks and hosts, from a host's first packet of a block to its result."""
     host_gbps: float = 0.0
@@ -77,7 +77,7 @@ class TreeReport:
     sent_again: int = 0
     """Packets that hosts sent again."""
     requests: int = 0
-    """By which hosts asked for what was lost."""
+    """Requests by which hosts asked for what was lost."""
     levels: tuple[LevelFigures, ...] = ()
     faults: tuple[str, ...] = ()
 

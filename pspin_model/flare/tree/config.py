@@ -78,7 +78,7 @@ class TreeConfig:
         return ""
 
     def spread(self, count: int) -> list[str]:
-        """So many hosts, evenly over all switches."""
+        """Hosts, so many, evenly over all switches."""
         return [f"host{number * self.hosts // count}" for number in range(count)]
 
     @property

@@ -28,7 +28,7 @@ class HostData:
     rows: Values | None = None
     vectors: list[Vector] = field(default_factory=list)
     fragments: list[list[list[Fragment]]] = field(default_factory=list)
-    """By host and block."""
+    """Fragments by host and block."""
 
     @property
     def most_packets(self) -> int:

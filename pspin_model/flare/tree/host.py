@@ -48,20 +48,20 @@ class Sender:
     address: int
     """Its number among all members of the tree."""
     packets: list[list[bytes]]
-    """By block."""
+    """Packets by block."""
     order: list[int]
     """Blocks as it sends them."""
     ready: list[list[int]]
     """When each of a block's packets may leave."""
     due: list[float]
-    """By block: when its result can be expected."""
+    """Cycle at which the result of each block can be expected."""
     patience: Patience
     dtype: Any = None
     """Element type of a sparse reduction, whose results are fragments."""
     packet_bytes: int = 0
     done_at: list[int] = field(init=False)
     results: list[Any] = field(init=False)
-    """By block: the packet's bytes, of a sparse reduction all fragments; None while it is not whole."""
+    """Result of each block: the packet's bytes, of a sparse reduction all fragments; None while it is not whole."""
     missing: int = field(init=False)
     received: int = 0
     """Packets of results, each once."""
@@ -69,9 +69,9 @@ class Sender:
     """Packets sent again."""
     requests: int = 0
     _waits_from: list[float] = field(init=False)
-    """By block: sent last, or due."""
+    """Cycle at which each block was sent last, or is due."""
     _tries: list[int] = field(init=False)
-    """By block: how often it was asked for since anything of it came."""
+    """Requests for each block since anything of it came."""
     _asked: set[int] = field(default_factory=set)
     """Blocks that were ever asked for: how long they take says nothing of others."""
     _parts: dict[int, Assembly] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 MOST_REDUCTIONS = 256
-"""At a time: a reduction's number has 8 bits in a packet."""
+"""Reductions at a time: a reduction's number has 8 bits in a packet."""
 
 
 class ReductionRefused(Exception):

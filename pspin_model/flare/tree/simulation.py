@@ -225,7 +225,7 @@ class TimedNetwork:
                     self._arrive(child, each)
 
     def _arrive(self, child: str, parcel: Parcel) -> None:
-        """From above, at a host or a switch: results go on past a switch's cores, requests are for them."""
+        """Arrival from above, at a host or a switch: results go on past a switch's cores, requests are for them."""
         if child not in self.switches:
             self._send(child, self._senders[parcel.reduction, child].receive(parcel))
             return
@@ -247,7 +247,7 @@ class TimedNetwork:
 
     @property
     def links(self) -> list[Link]:
-        """Those on which anything went, each way by itself."""
+        """Links on which anything went, each way by itself."""
         return list(self._links.values())
 
     @property

@@ -28,7 +28,7 @@ class Member:
     addresses: Sequence[str]
     """Hosts and switches of the tree by their numbers."""
     ways: Mapping[str, str]
-    """By host or switch below: the child by way of which it is reached."""
+    """Child by way of which each host or switch below is reached."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Switch:
     level: int
     machine: Machine
     members: dict[int, Member] = field(default_factory=dict)
-    """By reduction."""
+    """Members by reduction."""
     inbox: list[Parcel] = field(default_factory=list)
     falling: list[Parcel] = field(default_factory=list)
     passes: list[Run] = field(default_factory=list)

@@ -190,7 +190,7 @@ METHODS: dict[str, tuple[Price, tuple[int, ...]]] = {
 
 
 PRICED: dict[str, Any] = {}
-"""By the name under which a rewritten handler calls them."""
+"""Priced functions, by the name under which a rewritten handler calls them."""
 
 
 def _add_priced(name: str, operands: str, lines: Callable[..., str]) -> str:

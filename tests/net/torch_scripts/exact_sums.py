@@ -7,7 +7,7 @@ import sys
 import torch
 import torch.distributed as dist
 
-from hostagent.torch_backend.options import Options
+from hostagent import Options
 
 dist.init_process_group("netsum")
 RANK, SIZE = dist.get_rank(), dist.get_world_size()

@@ -44,11 +44,11 @@ class LpmTable(FlatTable):
         self._others = tuple(i for i in layout.order if i != self._lpm)
         self._width, self._shared_bits = layout.lpm_bits, layout.shared_bits
         self._prefixes: dict[int, Prefix] = {}
-        """By handle."""
+        """Prefixes by handle."""
         self._places = Places(self.entries, slots + 1)
         self._branches = Branches(layout, self.entries, self._places)
         self._tries: dict[int, Trie] = {}
-        """By the packed other keys; 0 without any, for what is outside the root."""
+        """Tries by the packed other keys; 0 without any, for what is outside the root."""
         self._roots = _Roots(layout.other_words, record) if self._others else None
         self._root = None
         if layout.has_root:

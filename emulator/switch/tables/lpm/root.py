@@ -54,7 +54,7 @@ class RootSlots:
         self._first = SHARED << self._bits if layout.shared_bits else 0
         self._halves = layout.entry_bytes // 4
         self._children: dict[int, Branch | Chain] = {}
-        """By slot."""
+        """Children by slot."""
         self.own: dict[tuple[int, int], Prefix] = {}
         """Prefixes of at most ``end`` bits, by value and length."""
         self._bests = table_bytes(4 * self.count).view(np.uint32)
@@ -64,7 +64,7 @@ class RootSlots:
         self._inside: dict[int, Prefix] = {}
         """The first of each chain, by slot."""
         self._no_key = bytes(ENTRY_KEY) + b"\xff" * (WORD_BYTES * layout.lpm_words)
-        """For slot 0: its keys begin with zeros. For the others zeros will do."""
+        """A key that slot 0 cannot have, whose keys begin with zeros. For the others zeros will do."""
         record[TABLE_SHIFT] = WORD_BITS - self._bits
         record[TABLE_BESTS] = address_of(self._bests)
         self._clear(0)

@@ -45,7 +45,7 @@ NEEDS_JSON = (
 """Other than a switch of netsum, bmv2 has no diagnostics for a device config that it cannot read: UNKNOWN."""
 
 CHECK_INTERVAL_S = 5.0
-"""Between checks that program and jobs are still there; two small reads."""
+"""Period of the checks that program and jobs are still there; two small reads."""
 
 log = logging.getLogger("netsum.controller")
 
@@ -98,7 +98,7 @@ class P4RuntimeDriver(ReconnectingDriver):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         return f"p4runtime://{self._address}"
 
     def counters(self, timeout_s: float) -> AggregatorCounters:

@@ -58,7 +58,7 @@ class JobEntries:
     service: ServiceTerms | None = None
     """The service of a job that works on a rack server's weights; None for other jobs."""
     spread: Spread | None = None
-    """For a job over several racks; ``children`` are then those of this rack."""
+    """Spread of a job over several racks; ``children`` are then those of this rack."""
 
     @property
     def group(self) -> int:

@@ -33,7 +33,7 @@ def test_a_cable_by_which_nothing_comes_is_told_once_and_names_both_ends(caplog:
     for sent in (0, 0, 9, 12, 15):  # seen; counted from; sent; looked for, twice
         watched.look(report(to_1=(sent, sent)), report(to_0=(0, sent)))
     (line,) = caplog.messages
-    assert "rack 0's server has sent rack 1's 9 frames, and none has come" in line
+    assert "rack 0's server has sent rack 1's 9 frames, and none has arrived" in line
     assert "--peer 1=... of rack 0, --peer 0=... of rack 1" in line
     assert watched.told == [{Cable(0, 1): line}]
 
@@ -51,7 +51,7 @@ def test_a_cable_that_ends_later_is_told_and_so_is_that_frames_come_again(caplog
     for sent, come in ((50, 45), (55, 45), (70, 45), (80, 45), (80, 46)):
         watched.look(report(to_1=(0, sent)), report(to_0=(come, 0)))
     assert [list(told) for told in watched.told] == [[Cable(0, 1)], []]
-    assert "rack 0's server has sent rack 1's 15 frames, and none has come" in caplog.messages[0]
+    assert "rack 0's server has sent rack 1's 15 frames, and none has arrived" in caplog.messages[0]
 
 
 def test_frames_to_an_ended_server_are_not_missed_by_the_next() -> None:
