@@ -25,7 +25,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     """torch's backend creator with the extended interface; raises if the controller is unknown or unreachable."""
     if not isinstance(backend_options, Options | None):
         raise RefusedError(
-            f"netsum: pg_options must be None or hostagent.torch_backend.options.Options, got "
+            f"netsum: pg_options must be None or hostagent.Options, got "
             f"{type(backend_options).__name__}"
         )
     exact = is_exact(backend_options or Options())
