@@ -25,8 +25,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     """torch's backend creator with the extended interface; raises if the controller is unknown or unreachable."""
     if not isinstance(backend_options, Options | None):
         raise RefusedError(
-            f"netsum: pg_options must be None or hostagent.Options, got "
-            f"{type(backend_options).__name__}"
+            f"netsum: pg_options must be None or hostagent.Options, got {type(backend_options).__name__}"
         )
     exact = is_exact(backend_options or Options())
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
