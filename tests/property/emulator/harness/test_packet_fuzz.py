@@ -15,7 +15,7 @@ from emulator.harness.fuzz.soak import Amounts, Worker, programs_in, try_program
 from emulator.harness.fuzz.trial import Trial
 
 FOLDER = Path(__file__).resolve().parents[3] / "conformance" / "stf"
-AREAS = sorted(p.name for p in FOLDER.iterdir() if p.is_dir() and p.name != "include")
+AREAS = sorted(p.name for p in FOLDER.iterdir() if p.is_dir() and p.name not in ("include", "__pycache__"))
 FEW = Amounts(compared=32, endured=4096, continued=16)
 
 
