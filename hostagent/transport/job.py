@@ -360,14 +360,10 @@ class JobChannel:
 
     def _fill_record(self, lease: Lease) -> None:
         assert self._core is not None
-        values = {
-            "number": lease.job,
-            "core": self._core.address,
-            "posted": address_of(self._posted),
-            "transmit": address_of(self._transmit),
-        }
-        for name, value in values.items():
-            self._record[name] = value
+        self._record["number"] = lease.job
+        self._record["core"] = self._core.address
+        self._record["transmit_queue"]["frames"] = address_of(self._transmit)
+        self._record["transmit_queue"]["posted"] = address_of(self._posted)
 
     # --- operations ---
 

@@ -101,8 +101,8 @@ class JobMessages:
             self._transmit: NDArray[Any] = np.zeros(TRANSMIT_CAPACITY, TRANSMIT)
             settings, posted = message_settings(lease), address_of(self._posted)
             self._memory = MessageMemory(settings, self.pool.address, self.pool.stride_bytes, posted)
-            self._record["message_posted"] = posted
-            self._record["message_transmit"] = address_of(self._transmit)
+            self._record["message_transmit_queue"]["frames"] = address_of(self._transmit)
+            self._record["message_transmit_queue"]["posted"] = posted
             self._record["messages"] = self._memory.address
 
     # --- what to say ---

@@ -71,9 +71,10 @@ from hostagent.transport.loop.records import (
     JOB_COMPLETIONS,
     JOB_LIMIT,
     JOB_MESSAGE_TAIL,
-    JOB_REQUEST_HEAD,
+    JOB_MESSAGE_TRANSMIT_QUEUE,
     JOB_REQUEST_TAIL,
     JOB_TICKET,
+    JOB_TRANSMIT_QUEUE,
     JOB_WAITERS,
     MESSAGE_NUMBERS,
     PEER_LEFT,
@@ -82,6 +83,7 @@ from hostagent.transport.loop.records import (
     TRANSMIT_CAPACITY,
     engine_at,
     job_at,
+    transmit_queue_at,
 )
 from hostagent.transport.session.terms import HEARTBEAT, HEARTBEAT_INTERVAL_NS
 
@@ -209,7 +211,8 @@ def obey(engine: Any, address: int, slot: int, now_ns: int) -> Any:
     ticket, command = load_acquire64(address + JOB_TICKET), job.command
     result = 0
     if command == FREEZE:
-        drop_transmissions(engine, address)
+        empty_queue(engine, transmit_queue_at(address + JOB_TRANSMIT_QUEUE))
+        empty_queue(engine, transmit_queue_at(address + JOB_MESSAGE_TRANSMIT_QUEUE))
         result = core_freeze(job.core)
         if job.messages != 0:
             message_freeze(job.messages)
@@ -247,20 +250,6 @@ def fail_cores(address: int) -> None:
 
 
 @njit
-def drop_transmissions(engine: Any, address: int) -> None:
-    """Forget frames that the port has not taken; the core will ask for them again when it resumes."""
-    job = job_at(address)
-    for index in range(job.transmit_first, job.transmit_first + job.transmit_count):
-        order = transmit_at(job.transmit + index * TRANSMIT_BYTES)
-        store_i64(job.posted + 8 * order.frame, host_posted(engine.port))
-    job.transmit_count = 0
-    for index in range(job.message_transmit_first, job.message_transmit_first + job.message_transmit_count):
-        order = transmit_at(job.message_transmit + index * TRANSMIT_BYTES)
-        store_i64(job.message_posted + 8 * order.frame, host_posted(engine.port))
-    job.message_transmit_count = 0
-
-
-@njit
 def submit_requests(address: int) -> Any:
     """Hand submitted operations to the core, as many as it takes."""
     job = job_at(address)
@@ -278,7 +267,7 @@ def submit_requests(address: int) -> Any:
         head += 1
     count = head - job.request_head
     if count > 0:
-        store_release64(address + JOB_REQUEST_HEAD, head)
+        job.request_head = head
         wake_waiters(address)
     return count
 
@@ -328,56 +317,75 @@ def check_limit(address: int) -> None:
 
 @njit
 def transmit(engine: Any, address: int, now_ns: int) -> Any:
-    """Post what the core wants to send, until it wants nothing more or the port is full; how many frames."""
+    """Post what the worker core wants to send, until it wants nothing more or the port is full; how many frames."""
     job = job_at(address)
+    queue = transmit_queue_at(address + JOB_TRANSMIT_QUEUE)
     sent = 0
     while True:
-        if job.transmit_count == 0:
+        if queue.count == 0:
             consumed = host_consumed(engine.port)
             job.starved = 1 if consumed != host_posted(engine.port) else 0
-            job.transmit_first = 0
-            job.transmit_count = core_poll_transmit(job.core, job.transmit, TRANSMIT_CAPACITY, consumed, now_ns)
-            if job.transmit_count == 0:
+            fill_queue(queue, core_poll_transmit(job.core, queue.frames, TRANSMIT_CAPACITY, consumed, now_ns))
+            if queue.count == 0:
                 return sent
-            for index in range(job.transmit_count):
-                store_i64(job.posted + 8 * transmit_at(job.transmit + index * TRANSMIT_BYTES).frame, IN_TRANSIT)
-        while job.transmit_count > 0:
-            order = transmit_at(job.transmit + job.transmit_first * TRANSMIT_BYTES)
-            if host_post(engine.port, order.address, order.length) == 0:
-                job.starved = 1
-                return sent
-            store_i64(job.posted + 8 * order.frame, host_posted(engine.port))
-            job.transmit_first += 1
-            job.transmit_count -= 1
-            sent += 1
+        sent += post_queue(engine, queue)
+        if queue.count > 0:
+            job.starved = 1
+            return sent
 
 
 @njit
 def transmit_messages(engine: Any, address: int, now_ns: int) -> Any:
-    """As ``transmit``, of the message core."""
+    """As ``transmit``, of the message core. Runs after it in a turn, so it only adds to ``starved``."""
     job = job_at(address)
+    queue = transmit_queue_at(address + JOB_MESSAGE_TRANSMIT_QUEUE)
     sent = 0
     while True:
-        if job.message_transmit_count == 0:
+        if queue.count == 0:
             consumed = host_consumed(engine.port)
             if consumed != host_posted(engine.port):
                 job.starved = 1
-            out = job.message_transmit
-            count = message_poll_transmit(job.messages, out, TRANSMIT_CAPACITY, consumed, now_ns)
-            job.message_transmit_first, job.message_transmit_count = 0, count
+            count = message_poll_transmit(job.messages, queue.frames, TRANSMIT_CAPACITY, consumed, now_ns)
+            fill_queue(queue, count)
             if count == 0:
                 return sent
-            for index in range(count):
-                store_i64(job.message_posted + 8 * transmit_at(out + index * TRANSMIT_BYTES).frame, IN_TRANSIT)
-        while job.message_transmit_count > 0:
-            order = transmit_at(job.message_transmit + job.message_transmit_first * TRANSMIT_BYTES)
-            if host_post(engine.port, order.address, order.length) == 0:
-                job.starved = 1
-                return sent
-            store_i64(job.message_posted + 8 * order.frame, host_posted(engine.port))
-            job.message_transmit_first += 1
-            job.message_transmit_count -= 1
-            sent += 1
+        sent += post_queue(engine, queue)
+        if queue.count > 0:
+            job.starved = 1
+            return sent
+
+
+@njit
+def fill_queue(queue: Any, count: int) -> None:
+    """Take over the ``count`` frames that a core has written to its empty queue."""
+    queue.first = 0
+    queue.count = count
+    for index in range(count):
+        store_i64(queue.posted + 8 * transmit_at(queue.frames + index * TRANSMIT_BYTES).frame, IN_TRANSIT)
+
+
+@njit
+def post_queue(engine: Any, queue: Any) -> Any:
+    """Post the frames of a queue, as many as the port takes; how many."""
+    sent = 0
+    while queue.count > 0:
+        order = transmit_at(queue.frames + queue.first * TRANSMIT_BYTES)
+        if host_post(engine.port, order.address, order.length) == 0:
+            return sent
+        store_i64(queue.posted + 8 * order.frame, host_posted(engine.port))
+        queue.first += 1
+        queue.count -= 1
+        sent += 1
+    return sent
+
+
+@njit
+def empty_queue(engine: Any, queue: Any) -> None:
+    """Forget frames that the port has not taken; the core will ask for them again when it resumes."""
+    for index in range(queue.first, queue.first + queue.count):
+        order = transmit_at(queue.frames + index * TRANSMIT_BYTES)
+        store_i64(queue.posted + 8 * order.frame, host_posted(engine.port))
+    queue.count = 0
 
 
 @njit

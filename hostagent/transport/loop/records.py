@@ -35,15 +35,27 @@ ENGINE = np.dtype(
     align=True,
 )
 
+TRANSMIT_QUEUE = np.dtype(
+    [
+        # written by Python before the loop serves the job: the addresses of TRANSMIT_CAPACITY TRANSMIT records, and of
+        # what the port's count of posted frames was for each frame of the core's pool, or IN_TRANSIT
+        *_integers("frames", "posted"),
+        # the loop's own: the records that are waiting
+        *_integers("first", "count"),
+    ],
+    align=True,
+)
+"""Frames that a core has handed over and the port has not taken yet."""
+
 JOB = np.dtype(
     [
         # written by Python before the loop serves the job
-        *_integers("number", "core", "posted"),
-        *_integers("requests", "request_mask", "done", "done_mask", "transmit"),
+        *_integers("number", "core"),
+        *_integers("requests", "request_mask", "done", "done_mask"),
+        ("transmit_queue", TRANSMIT_QUEUE),
         # likewise, of the job's message core; 0 where the aggregator does not forward messages
-        *_integers(
-            "messages", "message_posted", "message_requests", "message_done", "message_mask", "message_transmit"
-        ),
+        *_integers("messages", "message_requests", "message_done", "message_mask"),
+        ("message_transmit_queue", TRANSMIT_QUEUE),
         # written by Python while the loop runs
         *_integers("request_tail"),  # requests submitted, free running
         *_integers("message_tail"),  # sends and receives submitted, free running
@@ -52,8 +64,7 @@ JOB = np.dtype(
         *_integers("waiters"),  # threads that sleep on ``completions``
         # written by the loop
         *_integers("request_head", "command_done", "command_result", "completions"),
-        *_integers("transmit_first", "transmit_count"),
-        *_integers("message_head", "message_transmit_first", "message_transmit_count"),
+        *_integers("message_head"),
         *_integers("due_ns"),  # when the core wants a turn though nothing happens
         *_integers("busy"),  # something has happened to the core since its last turn
         *_integers("starved"),  # frames were unread, or the port full, at its last turn: ask again soon
@@ -64,8 +75,9 @@ JOB = np.dtype(
 ENGINE_STOP = offset_of(ENGINE, "stop")
 ENGINE_SLOTS_USED = offset_of(ENGINE, "slots_used")
 JOB_REQUEST_TAIL = offset_of(JOB, "request_tail")
-JOB_REQUEST_HEAD = offset_of(JOB, "request_head")
 JOB_MESSAGE_TAIL = offset_of(JOB, "message_tail")
+JOB_TRANSMIT_QUEUE = offset_of(JOB, "transmit_queue")
+JOB_MESSAGE_TRANSMIT_QUEUE = offset_of(JOB, "message_transmit_queue")
 JOB_LIMIT = offset_of(JOB, "limit_chunk")
 JOB_TICKET = offset_of(JOB, "command_ticket")
 JOB_COMMAND_DONE = offset_of(JOB, "command_done")
@@ -85,6 +97,7 @@ RECEIVE_MOST = 64
 
 engine_at = record_at(ENGINE)
 job_at = record_at(JOB)
+transmit_queue_at = record_at(TRANSMIT_QUEUE)
 
 MESSAGE_NUMBERS = 1 << 40
 """Numbers of sends and receives begin here; those of operations stay below."""
