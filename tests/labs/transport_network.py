@@ -119,8 +119,9 @@ class Session:
     reports: dict[str, int] = field(default_factory=dict)
 
     def lease(self, membership: Membership, timeout_s: float, *, attach: Callable[[Lease], None]) -> Lease:
-        lease = self.network.lease(self.rank)
-        attach(lease)
+        with self.network.lock:  # as with the controller, no restart comes between the lease and its use
+            lease = self.network.lease(self.rank)
+            attach(lease)
         return lease
 
     def describe(self, job: int, operation_hash: int, text: Any) -> None:
