@@ -196,7 +196,7 @@ def cpu_spent(before: dict[int, tuple[str, float]], after: dict[int, tuple[str, 
     return sums
 
 
-def measure_collectives(**settings: Any) -> dict[str, Any]:
+def measure_collectives(backend: str, **settings: Any) -> dict[str, Any]:
     """See `collective_calls`."""
     from hostagent.cli.bench import collective_calls
 

@@ -30,7 +30,7 @@ SCHEME = "netsum"
 """As in netsum://HOST:PORT."""
 
 CALL_TIMEOUT_S = 10.0
-"""Time-out of a call. The core answers between two batches, so much less is used."""
+"""Time-out of a call. The core answers between two batches, usually long before."""
 
 REFUSALS = (
     grpc.StatusCode.INVALID_ARGUMENT,

@@ -30,7 +30,7 @@ LOSSY_WINDOW = 10
 PATH_WINDOWS = 2
 """What the path holds, so many times: with losses, and with round trips above this multiple of the shortest."""
 STARVED_ROUNDS = 16
-"""In a row, with less than half of the highest rate, after which the path is another one: learnt anew."""
+"""In a row, with less than half of the highest rate, after which the estimate of the path starts again."""
 RATE_SHIFT = 30
 """Rates are results in 2^30 ns, about a second."""
 QUEUE_NS = 10_000_000
@@ -42,7 +42,7 @@ FIRST_HOLD_ROUNDS, MOST_HOLD_ROUNDS = 8, 1024
 
 @njit
 def reset_congestion(core: Any, now_ns: int) -> None:
-    """Nothing is in flight; the window stays as it was learnt."""
+    """Nothing is in flight; the congestion window stays."""
     core.in_flight = 0
     if core.smoothed_rtt_ns == 0:
         core.slow_start = 1
@@ -66,7 +66,7 @@ def begin_round(core: Any, now_ns: int) -> None:
 
 @njit
 def note_round_trip(core: Any, rtt_ns: int) -> None:
-    """A sample: the least of a round tells of a queue, any other of a late scheduler as well."""
+    """A round-trip sample. Only the smallest of a round measures the queue: scheduling delays the others as well."""
     core.round_samples += 1
     if core.round_least_ns == 0 or rtt_ns < core.round_least_ns:
         core.round_least_ns = max(rtt_ns, 1)
