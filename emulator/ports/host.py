@@ -106,7 +106,7 @@ def host_release(port: int) -> None:
 
 
 @njit
-def _pending(port: int) -> int:
+def host_pending(port: int) -> int:
     """INPUT, WOKEN, or TIMEOUT for neither. A socket's input is left to ppoll."""
     state = port_at(port)
     if state.kind == KIND_CABLE and cable_host_has_input(port):
@@ -117,6 +117,22 @@ def _pending(port: int) -> int:
 
 
 @njit
+def host_look(port: int, spin_ns: int) -> int:
+    """Look for input or wake() for ``spin_ns``, at least once; INPUT, WOKEN or TIMEOUT."""
+    attend_peer(port)
+    start_ns = monotonic_ns()
+    limit_ns = spin_ns if port_at(port).kind == KIND_CABLE else 0
+    found = host_pending(port)
+    while found == TIMEOUT and monotonic_ns() - start_ns < limit_ns:
+        for _ in range(SPINS_PER_CLOCK):
+            pause()
+            found = host_pending(port)
+            if found != TIMEOUT:
+                break
+    return found
+
+
+@njit
 def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
     """Wait for input or wake(): look for ``spin_ns``, then sleep. Negative timeout: for ever.
 
@@ -124,27 +140,17 @@ def host_wait(port: int, sleeper: int, spin_ns: int, timeout_ns: int) -> Any:
     system call, so there it sleeps at once.
     """
     state = port_at(port)
-    attend_peer(port)
     start_ns = monotonic_ns()
-    limit_ns = spin_ns if timeout_ns < 0 else min(spin_ns, timeout_ns)
-    if state.kind != KIND_CABLE:
-        limit_ns = 0
-    found = _pending(port)
-    while found == TIMEOUT and monotonic_ns() - start_ns < limit_ns:
-        for _ in range(SPINS_PER_CLOCK):
-            pause()
-            found = _pending(port)
-            if found != TIMEOUT:
-                break
+    found = host_look(port, spin_ns if timeout_ns < 0 else min(spin_ns, timeout_ns))
     if found == TIMEOUT:
         left_ns = timeout_ns if timeout_ns < 0 else max(0, timeout_ns - (monotonic_ns() - start_ns))
         if state.blocked != 0 and (left_ns < 0 or left_ns > RETRY_BLOCKED_NS):
             left_ns = RETRY_BLOCKED_NS
         sequence = bell_prepare(sleeper)
-        found = _pending(port)
+        found = host_pending(port)
         if found == TIMEOUT:
             readable = bell_sleep(sleeper, sequence, left_ns)
-            found = INPUT if readable != 0 else _pending(port)
+            found = INPUT if readable != 0 else host_pending(port)
         else:
             bell_cancel(sleeper)
     if exchange64(port + WAKE_REQUESTED, 0) != 0 and found == TIMEOUT:

@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 from emulator.native.pages import address_of
 from emulator.ports.batch import FrameBatch
 from emulator.ports.host import HostPort
+from emulator.ports.spec import PortKind
 from hostagent.transport.loop.calls import publish_word, wake
-from hostagent.transport.loop.loop import LEAST_STALL_NS, run_loop
-from hostagent.transport.loop.records import ENGINE, ENGINE_SLOTS_USED, ENGINE_STOP, MAX_JOBS, RECEIVE_MOST
+from hostagent.transport.loop.records import (
+    ENGINE,
+    ENGINE_SLOTS_USED,
+    ENGINE_STOP,
+    LEAST_STALL_NS,
+    MAX_JOBS,
+    RECEIVE_MOST,
+)
+from hostagent.transport.loop.turns import run_loop
 from hostagent.transport.session.terms import pack_heartbeat
 
 JOB_NUMBERS = 1 << 16
@@ -48,6 +56,8 @@ class Engine:
         record["heartbeat_frame"] = address_of(self._heartbeat_frame)
         record["stall_ns"] = LEAST_STALL_NS
         record["spin_ns"] = _spin_ns()
+        if self.port.spec.kind in (PortKind.SHM, PortKind.MEMORY):
+            record["second_sleeper"] = self.port.bell.second_sleeper_address
         return record
 
     @property

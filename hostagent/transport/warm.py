@@ -41,10 +41,12 @@ def entries() -> list[tuple[Any, int]]:
     from hostagent.protocol import operation
     from hostagent.protocol.worker import restart
     from hostagent.transport.loop import calls as loop_calls
-    from hostagent.transport.loop import loop
+    from hostagent.transport.loop import loop, turns
 
     found: list[tuple[Callable[..., Any], int]] = [
-        (loop.run_loop, 1),
+        (turns.run_loop, 1),
+        (turns.wait_by_turns, 4),
+        (turns.take_turn, 1),
         (restart.core_resume, 4),
         (host.host_posted, 1),
         (host.host_consumed, 1),
@@ -65,9 +67,7 @@ CALLS = {
     "status_of": 2,
     "wait_done": 3,
     "publish_word": 2,
-    "publish": 5,
     "wait_any": 2,
-    "publish_messages": 5,
     "wake": 3,
     "command": 5,
     "wait_command": 3,

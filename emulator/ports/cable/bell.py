@@ -13,6 +13,9 @@ token. While nobody sleeps a ring costs a fence and a load. While somebody does,
 system calls, until (f).
 
 A process that must also wait for sockets sleeps in ppoll; then (e) writes a byte into the bell's FIFO.
+
+Two threads of a process may take turns at its rings (``hostagent/transport/loop/lending.py``). Each has a word of its
+own to sleep on, and the token says which: only the thread that has announced itself last is woken.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ from emulator.native.syscalls import futex_wait, futex_wake, ppoll, read_descrip
 from emulator.ports.cable import shm_files
 
 BELL_BYTES = 4096
-SEQUENCE = 0
+SEQUENCE, SECOND_SEQUENCE = 0, 8
+SECOND_SHIFT = 30
+"""The bit of a token that says that the second thread sleeps."""
 ASLEEP = 64
 """0, or the token of the present sleep. On a separate cache line: ringers only read it while the owner is awake."""
 HAS_FIFO = 128
@@ -51,17 +56,30 @@ POLLIN = 1
 MAX_POLLED = 513
 """The FIFO and one socket per port."""
 
-SLEEPER = np.dtype([("bell", "<i8"), ("fifo", "<i8"), ("polled", "<i8"), ("polled_count", "<i8")])
-"""What the owner of a bell sleeps with: the bell, its FIFO or -1, and struct pollfds (the FIFO first)."""
+SLEEPER = np.dtype([("bell", "<i8"), ("fifo", "<i8"), ("polled", "<i8"), ("polled_count", "<i8"), ("second", "<i8")])
+"""What a thread sleeps with: the bell, its FIFO or -1, struct pollfds (the FIFO first), and whether it is the second
+thread, which never waits for sockets."""
 sleeper_at = record_at(SLEEPER)
+
+
+@njit
+def _word(bell: int, second: int) -> int:
+    """What the thread sleeps on."""
+    return bell + (SECOND_SEQUENCE if second != 0 else SEQUENCE)
+
+
+@njit
+def _token(sequence: int, second: int) -> int:
+    """Never 0."""
+    return ((sequence & 0x1FFFFFFF) + 1) | (second << SECOND_SHIFT)
 
 
 @njit
 def bell_prepare(sleeper: int) -> int:
     """Announce a sleep. Look into all rings after it, then call bell_sleep with the result, or bell_cancel."""
-    bell = sleeper_at(sleeper).bell
-    sequence = load_once32(bell + SEQUENCE)
-    store_release32(bell + ASLEEP, (sequence & 0x7FFFFFFF) + 1)
+    bell, second = sleeper_at(sleeper).bell, sleeper_at(sleeper).second
+    sequence = load_once32(_word(bell, second))
+    store_release32(bell + ASLEEP, _token(sequence, second))
     fence()
     return sequence
 
@@ -73,24 +91,45 @@ def bell_cancel(sleeper: int) -> None:
 
 
 @njit
+def bell_sequence(sleeper: int) -> int:
+    """As bell_prepare without the announcement: for bell_wait where the other thread has announced itself."""
+    sequence = load_once32(_word(sleeper_at(sleeper).bell, sleeper_at(sleeper).second))
+    fence()
+    return sequence
+
+
+@njit
+def bell_wait(sleeper: int, sequence: int, timeout_ns: int) -> int:
+    """As bell_sleep, but leaves the announcement; -EINTR for a signal. Not for sockets."""
+    return futex_wait(_word(sleeper_at(sleeper).bell, sleeper_at(sleeper).second), sequence, timeout_ns)
+
+
+@njit
+def bell_kick(sleeper: int) -> None:
+    """Wake the thread whether it has announced its sleep or not."""
+    word = _word(sleeper_at(sleeper).bell, sleeper_at(sleeper).second)
+    atomic_add32(word, 1)
+    futex_wake(word, 1)
+
+
+@njit
 def bell_sleep(sleeper: int, sequence: int, timeout_ns: int) -> int:
     """Sleep until a ring, input on a watched socket, a signal, or ``timeout_ns`` have passed (negative: for ever).
 
     Returns how many watched sockets have input.
     """
     readable = 0
-    bell = sleeper_at(sleeper).bell
     fifo = sleeper_at(sleeper).fifo
     if fifo < 0:
-        futex_wait(bell + SEQUENCE, sequence, timeout_ns)
+        bell_wait(sleeper, sequence, timeout_ns)
     else:
         polled = sleeper_at(sleeper).polled
         ready = ppoll(polled, sleeper_at(sleeper).polled_count, timeout_ns)
         readable = max(ready, 0)
         if ready > 0 and load_u16(polled + POLL_REVENTS) != 0:
-            read_descriptor(fifo, bell + DRAIN, DRAIN_BYTES)
+            read_descriptor(fifo, sleeper_at(sleeper).bell + DRAIN, DRAIN_BYTES)
             readable -= 1
-    store_release32(bell + ASLEEP, 0)
+    bell_cancel(sleeper)
     return readable
 
 
@@ -101,9 +140,11 @@ def bell_ring(bell: int, fifo: int) -> int:
     token = load_once32(bell + ASLEEP)
     if token == 0:
         return 0
-    atomic_add32(bell + SEQUENCE, 1)
-    if fifo < 0:
-        futex_wake(bell + SEQUENCE, 1)
+    second = (token >> SECOND_SHIFT) & 1
+    word = _word(bell, second)
+    atomic_add32(word, 1)
+    if fifo < 0 or second != 0:
+        futex_wake(word, 1)
     else:
         # what is written does not matter; a full FIFO is as readable as one with a byte in it
         write_descriptor(fifo, bell + SEQUENCE, 1)
@@ -140,6 +181,9 @@ class Bell:
         if poll:
             self._open_fifo()
         self.sleeper_address = address_of(self._sleeper)
+        self._second: NDArray[Any] = np.zeros(1, SLEEPER)
+        self._second["bell"], self._second["fifo"], self._second["second"] = self.address, -1, 1
+        self.second_sleeper_address = address_of(self._second)
 
     @property
     def path(self) -> Path | None:

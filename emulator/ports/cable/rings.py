@@ -36,7 +36,7 @@ from emulator.ports.state import (
 )
 
 MAGIC = 0x314D5553_54454E  # "NETSUM1", little endian
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 HEADER_BYTES = 4096
 PAGE_BYTES = 4096
 

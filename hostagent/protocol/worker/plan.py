@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from emulator.native.jit import njit
 
-LARGEST_GROUP = 256
+LARGEST_GROUP = 64
 """Exponents one chunk may carry; with fewer lanes, as many as there are."""
 
 

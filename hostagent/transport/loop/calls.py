@@ -17,8 +17,6 @@ from hostagent.transport.loop.records import (
     DONE_SHIFT,
     JOB_COMMAND_DONE,
     JOB_COMPLETIONS,
-    JOB_MESSAGE_TAIL,
-    JOB_REQUEST_TAIL,
     JOB_TICKET,
     JOB_WAITERS,
     MESSAGE_NUMBERS,
@@ -99,20 +97,6 @@ def _wait(address: int, number: int, ticket: int, timeout_ns: int) -> Any:
             break
     atomic_add64(address + JOB_WAITERS, -1)
     return found
-
-
-@njit
-def publish(address: int, tail: int, port: int, bell: int, fifo: int) -> None:
-    """Make requests up to ``tail`` visible to the loop."""
-    store_release64(address + JOB_REQUEST_TAIL, tail)
-    wake(port, bell, fifo)
-
-
-@njit
-def publish_messages(address: int, tail: int, port: int, bell: int, fifo: int) -> None:
-    """Make sends and receives up to ``tail`` visible to the loop."""
-    store_release64(address + JOB_MESSAGE_TAIL, tail)
-    wake(port, bell, fifo)
 
 
 @njit

@@ -1,8 +1,7 @@
-"""The transport loop: everything that happens to frames between a process' port and its worker cores.
+"""A turn of the transport loop: everything that happens to frames between a process' port and its worker cores.
 
-One thread per process runs ``run_loop`` and never needs the GIL until it is stopped. A turn obeys commands, takes
-submitted operations and received frames to their cores, posts what the cores want to send, reports what has finished,
-and sends heartbeats to the controller. When idle it polls briefly, then sleeps.
+It obeys commands, takes submitted operations and received frames to their cores, posts what the cores want to send,
+reports what has finished, and sends heartbeats to the controller. Who takes the turns, and when: ``turns``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 from emulator.native.atomics import atomic_add64, fence, load_acquire64, store_release64
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u8, load_u32, store_i64, store_u8
-from emulator.native.syscalls import futex_wake, monotonic_ns, write_descriptor
+from emulator.native.syscalls import futex_wake, write_descriptor
 from emulator.ports.batch import batch_at
 from emulator.ports.host import (
     host_consumed,
@@ -21,7 +20,6 @@ from emulator.ports.host import (
     host_posted,
     host_receive,
     host_release,
-    host_wait,
 )
 from hostagent.protocol.messages import REQUEST as MESSAGE_REQUEST
 from hostagent.protocol.messages import core_at as message_core_at
@@ -63,7 +61,6 @@ from hostagent.transport.loop.records import (
     DETACH,
     DONE_SHIFT,
     ENGINE_SLOTS_USED,
-    ENGINE_STOP,
     FAIL,
     FREEZE,
     IN_TRANSIT,
@@ -76,6 +73,7 @@ from hostagent.transport.loop.records import (
     JOB_TICKET,
     JOB_TRANSMIT_QUEUE,
     JOB_WAITERS,
+    LEAST_STALL_NS,
     MESSAGE_NUMBERS,
     PEER_LEFT,
     RECEIVE_MOST,
@@ -97,52 +95,30 @@ FAILED_PEER_LEFT = FAILED_BY_CALLER + 9
 """The loop's own causes: a request that the core does not take, which is a bug of the caller; an operation that needs a
 rank which has left. Causes from FAILED_BY_CALLER up to these are parameters of the command FAIL."""
 
-LEAST_STALL_NS, MOST_STALL_NS = 200_000, 50_000_000
-"""How soon to look again whether the switch has read frames that a core waits to rewrite: nothing wakes us then."""
-
 ALL_WAITERS = 2**30
 
 
 @njit
-def run_loop(engine_address: int) -> Any:
-    """Serve until ``stop`` is set. Returns how many turns that took."""
+def turn(engine_address: int, now_ns: int) -> Any:
+    """One turn of all jobs; how much was done. Notes in the record when the next is due if nothing happens."""
     engine = engine_at(engine_address)
-    while load_acquire64(engine_address + ENGINE_STOP) == 0:
-        now_ns = monotonic_ns()
-        engine.turns += 1
-        worked = take_frames(engine, now_ns)
-        slots = load_acquire64(engine_address + ENGINE_SLOTS_USED)
-        due_ns, starved = NEVER_NS, 0
-        for slot in range(slots):
-            address = load_acquire64(engine.jobs + 8 * slot)
-            if address != 0:
-                worked += serve(engine, address, slot, now_ns)
-                due_ns = min(due_ns, job_at(address).due_ns)
-                starved |= job_at(address).starved
-        host_flush(engine.port)
-        beat(engine, now_ns)
-        if worked == 0:
-            rest(engine, due_ns, starved != 0, now_ns)
-    return engine.turns
-
-
-@njit
-def rest(engine: Any, due_ns: int, starved: bool, now_ns: int) -> None:
-    """Sleep until a frame, a submission or a command comes, or the next timer is due.
-
-    ``starved``: a core may be waiting to rewrite a frame that the switch was still reading, and nothing wakes us then.
-    """
-    until_ns = due_ns
+    engine.turns += 1
+    worked = take_frames(engine, now_ns)
+    due_ns, starved = NEVER_NS, 0
+    for slot in range(load_acquire64(engine_address + ENGINE_SLOTS_USED)):
+        address = load_acquire64(engine.jobs + 8 * slot)
+        if address != 0:
+            worked += serve(engine, address, slot, now_ns)
+            due_ns = min(due_ns, job_at(address).due_ns)
+            starved |= job_at(address).starved
+    host_flush(engine.port)
+    beat(engine, now_ns)
     if engine.heartbeat_socket >= 0:
-        until_ns = min(until_ns, engine.next_heartbeat_ns)
-    if starved:
-        until_ns = min(until_ns, now_ns + engine.stall_ns)
-        engine.stall_ns = min(2 * engine.stall_ns, MOST_STALL_NS)
-    else:
-        engine.stall_ns = LEAST_STALL_NS
-    timeout_ns = -1 if until_ns == NEVER_NS else max(0, until_ns - monotonic_ns())
-    engine.sleeps += 1
-    host_wait(engine.port, engine.sleeper, engine.spin_ns, timeout_ns)
+        due_ns = min(due_ns, engine.next_heartbeat_ns)
+    engine.due_ns, engine.starved = due_ns, starved
+    if worked > 0:
+        engine.active_ns = now_ns
+    return worked
 
 
 @njit

@@ -25,11 +25,17 @@ ENGINE = np.dtype(
         *_integers("port", "sleeper", "batch", "jobs", "slot_of_job"),
         *_integers("heartbeat_socket", "heartbeat_frame"),
         *_integers("spin_ns"),  # how long to look around before sleeping
+        *_integers("second_sleeper"),  # what a thread sleeps with that has borrowed the turns; 0: they are not lent
         # written by Python while it runs
         *_integers("stop"),
         *_integers("slots_used"),  # one more than the highest slot of ``jobs`` ever filled
-        # the loop's own
+        # the loop's own, and the borrower's
+        *_integers("driver"),  # who takes the turns: LOOP, NOBODY or BORROWER
+        *_integers("rest_until_ns"),  # when the sleeping loop wakes by itself
+        # of whoever takes the turns
         *_integers("next_heartbeat_ns", "heartbeats", "stall_ns"),
+        *_integers("due_ns", "starved"),  # when the next turn is due though nothing happens; some job is starved
+        *_integers("active_ns"),  # the last turn that did something
         *_integers("turns", "sleeps", "frames_received", "frames_for_no_job"),
     ],
     align=True,
@@ -73,6 +79,7 @@ JOB = np.dtype(
 )
 
 ENGINE_STOP = offset_of(ENGINE, "stop")
+ENGINE_DRIVER = offset_of(ENGINE, "driver")
 ENGINE_SLOTS_USED = offset_of(ENGINE, "slots_used")
 JOB_REQUEST_TAIL = offset_of(JOB, "request_tail")
 JOB_MESSAGE_TAIL = offset_of(JOB, "message_tail")
@@ -86,6 +93,11 @@ JOB_WAITERS = offset_of(JOB, "waiters")
 
 FREEZE, RESUME, FAIL, DETACH, PEER_LEFT = 1, 2, 3, 4, 5
 """Commands; each is answered by ``command_done`` taking the value of ``command_ticket``."""
+
+LOOP, NOBODY, BORROWER = 0, 1, 2
+
+LEAST_STALL_NS, MOST_STALL_NS = 200_000, 50_000_000
+"""How soon to look again whether the switch has read frames that a core waits to rewrite: nothing wakes us then."""
 
 NO_LIMIT = 2**62
 IN_TRANSIT = 2**62
