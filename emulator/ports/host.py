@@ -106,7 +106,7 @@ def host_release(port: int) -> None:
 
 
 @njit
-def host_pending(port: int) -> int:
+def host_pending(port: int) -> Any:
     """INPUT, WOKEN, or TIMEOUT for neither. A socket's input is left to ppoll."""
     state = port_at(port)
     if state.kind == KIND_CABLE and cable_host_has_input(port):
@@ -117,7 +117,7 @@ def host_pending(port: int) -> int:
 
 
 @njit
-def host_look(port: int, spin_ns: int) -> int:
+def host_look(port: int, spin_ns: int) -> Any:
     """Look for input or wake() for ``spin_ns``, at least once; INPUT, WOKEN or TIMEOUT."""
     attend_peer(port)
     start_ns = monotonic_ns()

@@ -6,6 +6,7 @@ worker core reads (``worker.operations.core_submit``).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -105,17 +106,25 @@ class Operation:
 
         A type that the core does not know is moved as bytes; raises OperationRefused where it is calculated with.
         """
-        try:
-            return DType[self.dtype.upper()], 1
-        except KeyError:
-            if self.kind is not OperationKind.RAW:
-                raise OperationRefused(f"{self.kind.name} of {self.dtype} is not supported") from None
-            return DType.UINT8, self.element_bytes
+        found = _CORE_TYPES.get(self.dtype)
+        if found is not None:
+            return found, 1
+        if self.kind is not OperationKind.RAW:
+            raise OperationRefused(f"{self.kind.name} of {self.dtype} is not supported")
+        return DType.UINT8, self.element_bytes
 
     def tag(self) -> int:
         """What the hash takes of the operation's name, its root and its announcement."""
-        named = crc32(f"{self.collective} {self.root}".encode())
+        named = _name_tag(self.collective, self.root)
         return named ^ self.served.tag if self.served else named
+
+
+_CORE_TYPES = {dtype.name.lower(): dtype for dtype in DType}
+
+
+@functools.lru_cache(maxsize=1024)
+def _name_tag(collective: str, root: int) -> int:
+    return crc32(f"{collective} {root}".encode())
 
 
 def served_operation(
@@ -162,23 +171,22 @@ def request_of(operation: Operation, scratch_address: int) -> tuple[int, ...]:
     """The values of an operation's REQUEST record; assign them to an element of a REQUEST array."""
     dtype, factor = operation.core_type()
     given, output = operation.input, operation.output
-    values = {
-        "kind": operation.kind,
-        "dtype": dtype,
-        "elements": operation.elements * factor,
-        "average": operation.average,
-        "exact": operation.exact,
-        "tag": operation.tag(),
-        "announcement": operation.served.address if operation.served else 0,
-        "input_address": given.address,
-        "input_first": given.first * factor,
-        "input_count": given.count * factor,
-        "output_address": output.address,
-        "output_first": output.first * factor,
-        "output_count": output.count * factor,
-        "scratch_address": scratch_address,
-    }
-    return tuple(int(values[name]) for name in REQUEST.names or ())
+    return (  # in the order of the record's fields
+        int(operation.kind),
+        int(dtype),
+        operation.elements * factor,
+        int(operation.average),
+        int(operation.exact),
+        operation.tag(),
+        operation.served.address if operation.served else 0,
+        given.address,
+        given.first * factor,
+        given.count * factor,
+        output.address,
+        output.first * factor,
+        output.count * factor,
+        scratch_address,
+    )
 
 
 # --- the hash ---

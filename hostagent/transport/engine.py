@@ -42,6 +42,8 @@ class Engine:
         self._heartbeat_frame = np.frombuffer(pack_heartbeat(token, 0), np.uint8).copy()
         self._heartbeat_socket = _connected(heartbeat) if heartbeat else None
         self.record = self._make_record()
+        self.address = address_of(self.record)
+        """Address of the ENGINE record."""
         self._thread = threading.Thread(target=self._run, name="netsum-transport", daemon=True)
         self._lock = threading.Lock()
 
@@ -59,11 +61,6 @@ class Engine:
         if self.port.spec.kind in (PortKind.SHM, PortKind.MEMORY):
             record["second_sleeper"] = self.port.bell.second_sleeper_address
         return record
-
-    @property
-    def address(self) -> int:
-        """Address of the ENGINE record."""
-        return address_of(self.record)
 
     def start(self) -> None:
         """Start the thread; it takes the GIL only to load the compiled loop."""
