@@ -31,6 +31,7 @@ ENGINE = np.dtype(
         *_integers("slots_used"),  # one more than the highest slot of ``jobs`` ever filled
         # the loop's own, and the borrower's
         *_integers("driver"),  # who takes the turns: LOOP, NOBODY or BORROWER
+        *_integers("borrowed"),  # how often a caller has taken the turns
         *_integers("rest_until_ns"),  # when the sleeping loop wakes by itself
         # of whoever takes the turns
         *_integers("next_heartbeat_ns", "heartbeats", "stall_ns"),

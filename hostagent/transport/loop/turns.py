@@ -119,7 +119,9 @@ def borrow(engine_address: int) -> Any:
     """Whether the turns are the caller's now."""
     if compare_exchange64(engine_address + ENGINE_DRIVER, NOBODY, BORROWER) != NOBODY:
         return False
-    bell_cancel(engine_at(engine_address).sleeper)
+    engine = engine_at(engine_address)
+    bell_cancel(engine.sleeper)
+    engine.borrowed += 1
     return True
 
 
