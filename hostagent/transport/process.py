@@ -13,6 +13,7 @@ import threading
 from contextlib import suppress
 
 from emulator.ports.cable.stale_shm import clean_stale
+from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, host_consumed, host_posted
 from emulator.ports.opening import open_host_port
 from hostagent.protocol.services.aggregator import ServiceTerms
@@ -36,6 +37,8 @@ class Transport:
         self._lock = threading.RLock()
         self._jobs: dict[int, JobChannel] = {}
         self._engine: Engine | None = None
+        self._port = ""
+        """The port's text, once there is an engine."""
         self._pools: list[tuple[FramePool, int]] = []
         self.session = SessionClient(controller_address, self, port=requested_port())
 
@@ -59,7 +62,13 @@ class Transport:
                 clean_stale()  # of ranks that were killed, which this one may have come to replace
                 port = open_host_port(lease.port)
                 self._engine = Engine(port, lease.heartbeat, lease.token)
+                self._port = lease.port
                 self._engine.start()
+            elif lease.port != self._port:
+                raise PortError(
+                    f"port {self._port} was taken from this process while it was silent; destroy all process groups "
+                    "before you make new ones"
+                )
             return self._engine
 
     @property

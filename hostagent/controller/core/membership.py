@@ -115,7 +115,10 @@ def _allocate(world: World, job: Job) -> None:
     except NoPort as error:
         if any(world.processes[owner].connection is None for owner in world.ports.owner.values()):
             return  # one that is away will be back or forgotten soon; the timer looks again
-        _exhausted(world, job, f"rank {rank} ({job.members[rank].name}): {error}")
+        local = any(offer.kind == "shm" for offer in world.ports.offers.values())
+        hint = f" (shm ports are for processes on {world.settings.host} alone)" if local else ""
+        elsewhere = process.host != world.settings.host
+        _exhausted(world, job, f"rank {rank} ({job.members[rank].name}): {error}{hint if elsewhere else ''}")
         return
     try:
         job.first_slot, job.window = world.slots.lease()

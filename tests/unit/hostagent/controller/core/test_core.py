@@ -212,6 +212,32 @@ def test_a_stopped_rank_is_named_by_its_silence_within_ten_seconds() -> None:
     assert "has not been heard of for 5 s" in str(causes(ranks)[0])
 
 
+@pytest.mark.parametrize(("port", "stays_taken"), [("udp:10.0.0.1:{n}", False), ("shm:p{n}", True)])
+def test_ports_of_a_silent_process_are_free_unless_they_are_its_memory(port: str, stays_taken: bool) -> None:
+    """A lost machine closes no stream; its ranks' places must not stay taken for those that replace them."""
+    lab = Laboratory(ports=4, port=port)
+    ranks = lab.group(4)
+    running(lab, ranks)
+    lab.run(3 * SECOND_NS)
+    for rank in ranks[2:]:
+        rank.stop()
+    lab.until(lambda: None not in causes(ranks[:2]))
+    lab.run(SECOND_NS)
+    owned = {ranks[2].token, ranks[3].token} & set(lab.core.world.ports.owner.values())
+    assert len(owned) == 2 * stays_taken
+    if not stays_taken:
+        again = lab.group(4, "again", [*ranks[:2], lab.rank(), lab.rank()])
+        running(lab, again, "again")
+    for rank in ranks[2:]:
+        rank.go_on()
+    lab.run(5 * SECOND_NS)
+    if (
+        not stays_taken
+    ):  # told on their new streams, though the others' job is over; messages to memory's were lost here
+        assert {cause for cause in causes(ranks[2:])} == {causes(ranks)[0]}
+        assert causes(again, "again") == [None] * 4
+
+
 def test_a_rank_with_heartbeats_lives_though_its_session_thread_hangs() -> None:
     lab = Laboratory()
     ranks = lab.group(2)
