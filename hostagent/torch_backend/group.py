@@ -330,8 +330,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     # The end.
 
     def shutdown(self) -> None:
-        """Leave the job: returns once the other ranks have every result of this one, or a bounded wait is over."""
-        self._channel.close()
+        """Leave the job, in the background but for operations in flight: those have a bounded time to end."""
+        self._channel.leave()
         self._completer.close()
 
     def abort(self) -> None:

@@ -119,7 +119,7 @@ class Transport:
             channel.fail(TransportError(f"rank {channel.membership.rank} {what}", Cause.LOST))
 
     def close_jobs(self) -> None:
-        """Leave all jobs in order, at the same time, for each may linger."""
+        """Leave all jobs in order, at the same time, for each may linger; those that are being left, too."""
         leaving = [threading.Thread(target=channel.close) for channel in list(self._jobs.values())]
         for thread in leaving:
             thread.start()
@@ -177,7 +177,7 @@ def _end_if_unused(transport: Transport) -> None:
         if not transport.unused or _transports.get(transport.controller_address) is not transport:
             return
         del _transports[transport.controller_address]
-    transport.close()
+        transport.close()  # before the next one asks for a port
 
 
 def _close_all() -> None:
@@ -190,5 +190,12 @@ def _close_all() -> None:
             transport.close_jobs()
 
 
+def _start_afresh() -> None:
+    """In a forked child: the parent's threads are not here, and one of them may have held the lock."""
+    global _guard
+    _guard = threading.RLock()
+    _transports.clear()
+
+
 atexit.register(_close_all)
-os.register_at_fork(after_in_child=_transports.clear)
+os.register_at_fork(after_in_child=_start_afresh)

@@ -1,4 +1,4 @@
-"""Machines of a network, as far as netsum and torch can see: namespaces of network, host name and mounts, on one bridge.
+"""Machines of a network, as far as netsum and torch can see: namespaces of network, host name and mounts, one bridge.
 
 Each has an address, a name that the others resolve, an interface of its own and a /dev/shm of its own. Nothing needs
 root where the kernel lets users make namespaces, and nothing is left behind: namespaces end with their processes.

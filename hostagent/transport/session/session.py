@@ -383,7 +383,7 @@ def host_identity() -> str:
 
 
 def _ip_of(host: str) -> str:
-    """Numeric, since the transport loop that sends heartbeats can't resolve names; of IPv6 only where there is no other."""
+    """Numeric, since the transport loop that sends heartbeats can't resolve names; IPv6 only if there is no IPv4."""
     for family in (socket.AF_INET, socket.AF_INET6):
         with suppress(OSError):
             return str(socket.getaddrinfo(host.strip("[]"), None, family, socket.SOCK_DGRAM)[0][4][0])

@@ -1,4 +1,4 @@
-"""Trains to step 20 with a checkpoint every fifth; ranks of the last node wait in some steps to be killed, once in each.
+"""Trains to step 20 with a checkpoint every fifth; in some steps ranks of the last node wait to be killed, once each.
 
 Arguments: the checkpoint file; the folder to which every rank writes the weights that it ends with, and a rank that
 waits the file ``step-STEP-rank-RANK`` with its process; the steps.

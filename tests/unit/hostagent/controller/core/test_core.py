@@ -10,6 +10,7 @@ import pytest
 from hostagent.controller.core.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
 from hostagent.controller.core.model import SECOND_NS, Capacity
 from hostagent.controller.core.ports import offer_from
+from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotAllocator, SlotsExhausted
 from hostagent.protocol.services import session_pb2 as pb
 from tests.labs.controller import CAPACITY, Laboratory, Rank
 
@@ -117,6 +118,37 @@ def test_slots_run_out_with_an_error_that_names_the_job_and_who_has_them() -> No
     assert "('third', 1 ranks)" in refusal.text
     assert "'first' has 8, 'second' has 8" in refusal.text
     assert causes(first, "first") == [None]
+
+
+def test_slots_of_a_group_that_is_being_left_are_waited_for() -> None:
+    lab = Laboratory(capacity=Capacity(slots=16, lanes=64, rows=64))
+    ranks = lab.group(2, "first")
+    running(lab, ranks, "first")
+    lab.group(2, "second", ranks)
+    running(lab, ranks, "second")
+    ranks[0].leave("first")
+    lab.run(SECOND_NS)
+    lab.group(2, "third", ranks)
+    lab.run(SECOND_NS)
+    assert not leased(ranks, "third")
+    assert not ranks[0].places["third"].refusals
+    ranks[1].leave("first")
+    assert lab.until(lambda: leased(ranks, "third")) < SECOND_NS
+    ranks[0].leave("second")  # and the other one stays
+    lab.group(2, "fourth", ranks)
+    lab.until(lambda: bool(ranks[0].places["fourth"].refusals))
+    assert "fewer than 8 of the aggregator's 16 slots are free" in ranks[0].places["fourth"].refusals[0].text
+
+
+@pytest.mark.parametrize(("slots", "most", "jobs"), [(2048, 128, 44), (512, 128, 27), (4096, 256, 51)])
+def test_the_first_job_has_a_large_window_and_there_is_room_for_many(slots: int, most: int, jobs: int) -> None:
+    allocator = SlotAllocator(slots, most)
+    windows = [allocator.lease()[1] for _ in range(jobs)]
+    with pytest.raises(SlotsExhausted):
+        allocator.lease()
+    assert windows[0] == min(most, slots // 4)
+    assert windows == sorted(windows, reverse=True)
+    assert windows[-1] == SMALLEST_WINDOW
 
 
 def test_ports_run_out_with_an_error_that_names_the_rank() -> None:
