@@ -42,7 +42,7 @@ def test_a_job_is_leased_when_all_have_joined_and_known_to_the_aggregator() -> N
     entries = lab.aggregator[leases[0].job]
     assert {lease.epoch for lease in leases} == {entries.epoch}
     assert [child.port for child in entries.children] == [1, 2, 3, 4]
-    assert entries.window == 256
+    assert entries.window == 128, "a quarter of the slots"
 
 
 @pytest.mark.parametrize(
