@@ -48,7 +48,8 @@ class Place:
 class Rank:
     """One process with any number of groups."""
 
-    def __init__(self, lab: Laboratory, name: str) -> None:
+    def __init__(self, lab: Laboratory, name: str, host: str = "here") -> None:
+        self.host = host
         self.lab, self.name, self.token = lab, name, lab.random.getrandbits(64) | 1
         self.places: dict[str, Place] = {}
         self.connection: int | None = None
@@ -65,7 +66,7 @@ class Rank:
         if self.alive and (self.beating or self.answering) and self.lab.up and self.connection is None:
             self.connection = next(self.lab.connections)
             self.lab.ranks_by_connection[self.connection] = self
-            hello = pb.Hello(process=self.token, host="here", pid=self.token % 1000, transports=["shm", "udp"])
+            hello = pb.Hello(process=self.token, host=self.host, pid=self.token % 1000, transports=["shm", "udp"])
             hello.jobs.extend(
                 self._announce(p) for p in self.places.values() if p.job and not p.left and p.cause is None
             )
@@ -217,8 +218,8 @@ class Laboratory:
         """Every epoch that was ever announced to a rank, in order."""
         self.start_controller()
 
-    def rank(self, name: str = "") -> Rank:
-        made = Rank(self, name)
+    def rank(self, name: str = "", host: str = "here") -> Rank:
+        made = Rank(self, name, host)
         self.ranks.append(made)
         return made
 

@@ -160,6 +160,15 @@ def test_ports_run_out_with_an_error_that_names_the_rank() -> None:
         assert "no port left: 2 are configured, 2 in use" in rank.places["world"].refusals[0].text
 
 
+def test_ports_in_shared_memory_are_not_for_another_machine() -> None:
+    lab = Laboratory()
+    lab.group(2, "world", ranks := [lab.rank(), lab.rank(host="there")])
+    lab.until(lambda: all(rank.places["world"].refusals for rank in ranks))
+    text = ranks[0].places["world"].refusals[0].text
+    assert re.search(r"rank 1 \(process \d+ on there\): no port left: 8 are configured, 1 in use", text)
+    assert text.endswith("(shm ports are for processes on here alone)")
+
+
 def test_two_groups_of_one_process_share_its_port_and_have_their_own_slots() -> None:
     lab = Laboratory()
     ranks = lab.group(4)
