@@ -178,7 +178,7 @@ def test_a_lost_machine_is_replaced_by_another(tmp_path):
             os.kill(job.waiting_in(7)[-1], signal.SIGKILL)
             ranks = job.waiting_in(12)
             nodes[1].unplug()  # nobody's connection ends
-            for process in (lost.pid, *ranks):
+            for process in (*ranks, lost.pid):
                 os.kill(process, signal.SIGKILL)
             job.start_agent(nodes[2])
             check_result(job, job.finish(), {0: 1, 5: 1, 10: 1})
