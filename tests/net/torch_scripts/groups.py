@@ -86,7 +86,7 @@ in_flight_on_all()
 by_members_alone()
 again_and_again()
 destroyed_in_other_orders()
-many(20)  # destroyed with the default group
+many(10)  # destroyed with the default group
 finish(start(range(SIZE), None, 0))
 dist.destroy_process_group()
 say("all groups done")
