@@ -196,11 +196,11 @@ def test_ranks_beside_the_switch_share_memory_with_it_and_those_elsewhere_do_not
                 variables |= {"NETSUM_CONTROLLER": CONTROLLER, "OMP_NUM_THREADS": "1"}
                 ranks.append(network[rank % 2].start([sys.executable, str(SCRIPTS / "messages.py")], variables))
             try:
-                for rank in ranks:
-                    said = rank.communicate(timeout=PATIENCE_S)[0]
-                    assert rank.returncode == 0, said
+                for process in ranks:
+                    said = process.communicate(timeout=PATIENCE_S)[0]
+                    assert process.returncode == 0, said
             finally:
-                for rank in ranks:
-                    rank.kill()
+                for process in ranks:
+                    process.kill()
             check_all_is_free(network[0])
         assert [machine.shared_memory() for machine in network] == [[], []]
