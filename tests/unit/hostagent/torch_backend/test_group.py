@@ -505,5 +505,5 @@ def test_only_the_default_group_waits_for_the_other_ranks_to_leave(monkeypatch, 
     monkeypatch.setattr(channel, "close", lambda: called.append("close"))
     monkeypatch.setattr(channel, "leave", lambda: called.append("leave"))
     timeout = timedelta(seconds=1)
-    NetsumProcessGroup(dist.HashStore(), 0, 1, timeout, channel, is_default=is_default).shutdown()
+    NetsumProcessGroup(c10d.HashStore(), 0, 1, timeout, channel, is_default=is_default).shutdown()
     assert called == ways
