@@ -14,6 +14,7 @@ from hostagent.launch.aggregators import Aggregator
 from hostagent.transport.job import CALLS
 
 TIMEOUT_S = 10.0
+MESSAGES = "message/frames_sent"
 
 
 def gather(aggregator: Aggregator) -> dict[str, Any]:
@@ -62,8 +63,8 @@ def nothing_summed(aggregator: Aggregator) -> str:
         jobs = gather(aggregator)["jobs"]
     except grpc.RpcError:
         return ""
-    counters = (name for job in jobs for member in job["members"] for name in member["counters"])
-    if any(name.startswith(CALLS) for name in counters):
+    counters = [counter for job in jobs for member in job["members"] for counter in member["counters"].items()]
+    if any(name.startswith(CALLS) or (name == MESSAGES and value) for name, value in counters):
         return ""
     if jobs:
         return "the ranks made a netsum group, and called no operation of it"

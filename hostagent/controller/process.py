@@ -33,7 +33,7 @@ from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.protocol.services.aggregator import WAYS
-from hostagent.protocol.window import default_max_window
+from hostagent.protocol.window import MOST_BY_SOCKETS, default_max_window
 from hostagent.transport.session.session import host_identity
 
 READY_TIMEOUT_S = 90.0
@@ -64,7 +64,7 @@ class ControllerOptions:
     """Certificates for a P4 switch with TLS."""
     listen: str = "127.0.0.1:0"
     max_window: int | None = None
-    """None: what cables in shared memory hold, where there are such, else LARGEST_WINDOW."""
+    """None: what cables in shared memory hold, where there are such, else MOST_BY_SOCKETS."""
     full_length_no_data: bool = False
     """no_data frames come at full length: for bmv2, which can't lengthen a frame by more than 512 bytes. Implied where
     the program is what p4c wrote."""
@@ -193,7 +193,7 @@ def _address(option: str, text: str) -> tuple[str, int]:
 
 def _window(window: int | None, offers: Sequence[PortOffer]) -> int:
     if window is None:
-        return default_max_window(len(offers)) if any(offer.kind == "shm" for offer in offers) else LARGEST_WINDOW
+        return default_max_window(len(offers)) if any(offer.kind == "shm" for offer in offers) else MOST_BY_SOCKETS
     if not SMALLEST_WINDOW <= window <= LARGEST_WINDOW or window & (window - 1):
         raise OptionError(f"--max-window {window}: expected a power of two from {SMALLEST_WINDOW} to {LARGEST_WINDOW}")
     return window

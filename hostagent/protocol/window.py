@@ -10,6 +10,9 @@ FRAMES_IN_FLIGHT = 512
 an allreduce of 64 MiB (more sleeps and wakes), with twice as much a third longer as well (more than the caches hold).
 """
 
+MOST_BY_SOCKETS = 256
+"""Default of the maximum number of slots of a job where no port is shared memory."""
+
 
 def default_max_window(ranks: int) -> int:
     """Maximum number of slots of a job over shared-memory cables: a power of two from 16 to 128, the frames that such a

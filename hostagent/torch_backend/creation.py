@@ -30,13 +30,14 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     exact = is_exact(backend_options or Options())
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
-    if size > 1 and not options.global_ranks_in_group:
+    is_default = not options.global_ranks_in_group
+    if size > 1 and is_default:
         try:
             _wait_for_all(options.store, rank, size, timeout.total_seconds())
         except NetsumError:
             channel.close()
             raise
-    return NetsumProcessGroup(options.store, rank, size, timeout, channel, exact=exact)
+    return NetsumProcessGroup(options.store, rank, size, timeout, channel, exact=exact, is_default=is_default)
 
 
 def controller_address() -> str:

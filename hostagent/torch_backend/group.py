@@ -73,15 +73,25 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     """A process group with collectives that are computed by an aggregator in the network."""
 
     def __init__(
-        self, store: Store, rank: int, size: int, timeout: timedelta, channel: Channel, *, exact: bool = False
+        self,
+        store: Store,
+        rank: int,
+        size: int,
+        timeout: timedelta,
+        channel: Channel,
+        *,
+        exact: bool = False,
+        is_default: bool = True,
     ) -> None:
-        """``exact``: sums of floats are the correctly rounded sums (see ``options.Precision``)."""
+        """``exact``: sums of floats are the correctly rounded sums (see ``options.Precision``). ``is_default``: that of
+        ``init_process_group``, not of ``new_group``."""
         super().__init__(rank, size)
         self._store = store
         self._member = Member(rank, size)
         self._timeout_s = timeout.total_seconds()
         self._channel = channel
         self._exact = exact
+        self._is_default = is_default
         self._name = "netsum"
         self._description = "undefined"
         self._completer = Completer(f"netsum rank {rank}")
@@ -330,8 +340,12 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     # The end.
 
     def shutdown(self) -> None:
-        """Leave the job: returns once the other ranks have every result of this one, or a bounded wait is over."""
-        self._channel.close()
+        """Leave the job. A sub-group is left in the background, but for operations in flight. The default group waits,
+        bounded, until the other ranks leave it, too: with it goes rank 0's store, which they may be using."""
+        if self._is_default:
+            self._channel.close()
+        else:
+            self._channel.leave()
         self._completer.close()
 
     def abort(self) -> None:

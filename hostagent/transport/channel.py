@@ -45,5 +45,9 @@ class Channel(Protocol):
     def fail(self, error: Exception) -> None:
         """End the job on every rank for a cause outside the transport."""
 
+    def leave(self) -> None:
+        """Leave the job. Where nothing is in flight this returns at once, and the job lingers in the background until
+        the other ranks have their results; else as ``close``."""
+
     def close(self) -> None:
         """Leave the job; operations in flight fail. May linger, bounded, until the other ranks have their results."""

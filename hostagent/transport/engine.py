@@ -40,7 +40,7 @@ class Engine:
         self._jobs: NDArray[np.int64] = np.zeros(MAX_JOBS, np.int64)
         self._slot_of_job: NDArray[np.uint8] = np.zeros(JOB_NUMBERS, np.uint8)
         self._heartbeat_frame = np.frombuffer(pack_heartbeat(token, 0), np.uint8).copy()
-        self._heartbeat_socket = _connected(heartbeat) if heartbeat else None
+        self._heartbeat_socket = heartbeat_socket(heartbeat) if heartbeat else None
         self.record = self._make_record()
         self.address = address_of(self.record)
         """Address of the ENGINE record."""
@@ -100,9 +100,9 @@ class Engine:
             self._heartbeat_socket.close()
 
 
-def _connected(address: tuple[str, int]) -> socket.socket:
+def heartbeat_socket(address: tuple[str, int]) -> socket.socket:
     """A socket that never blocks and needs no address with each datagram."""
-    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_DGRAM)
     made.setblocking(False)
     made.connect(address)
     return made

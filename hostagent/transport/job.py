@@ -160,6 +160,7 @@ class JobChannel:
         self._asked = False
         self._attached = False
         self._closed = False
+        self._leaving: threading.Thread | None = None
         self._next = 0
         self._tickets = 0
         self._lanes = SMALLEST_LANES
@@ -269,17 +270,15 @@ class JobChannel:
         """See Channel."""
         self._report_failure(str(error), Cause.LOST)
 
+    def leave(self) -> None:
+        """See Channel."""
+        leaving = self._start_leaving()
+        if self._in_flight():
+            leaving.join()
+
     def close(self) -> None:
         """See Channel."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        self._leave()
-        with self._lock:
-            self._failure = self._failure or TransportError(DESTROYED, Cause.LOCAL)
-            self._detach()
-        self._transport.forget(self)
+        self._start_leaving().join()
 
     # --- what the session calls ---
 
@@ -529,7 +528,30 @@ class JobChannel:
 
     # --- the end ---
 
+    def _start_leaving(self) -> threading.Thread:
+        """The thread that leaves the job, started once."""
+        with self._lock:
+            if self._leaving is None:
+                self._closed = True
+                self._leaving = threading.Thread(target=self._leave, name="netsum-leave", daemon=True)
+                self._leaving.start()
+            return self._leaving
+
+    def _in_flight(self) -> bool:
+        """Whether the loop may still touch callers' memory. What has finished is sent again from retained frames."""
+        with self._lock:
+            self._messages.forget_finished()
+            operations = self._next > 0 and not self.finished(self._next - 1)
+            return operations or bool(self._messages.descriptions)
+
     def _leave(self) -> None:
+        self._linger()
+        with self._lock:
+            self._failure = self._failure or TransportError(DESTROYED, Cause.LOCAL)
+            self._detach()
+        self._transport.forget(self)
+
+    def _linger(self) -> None:
         """Stay until the other ranks have every result of ours, or the controller's patience ends."""
         job, session = self.membership.job, self._transport.session
         if self._core is not None:

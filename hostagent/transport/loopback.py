@@ -219,6 +219,9 @@ class LoopbackChannel:
             self._hub.failure = self._hub.failure or error
             self._hub.changed.notify_all()
 
+    def leave(self) -> None:
+        """Nothing to give back."""
+
     def close(self) -> None:
         """Nothing to give back."""
 

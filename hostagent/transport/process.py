@@ -13,6 +13,7 @@ import threading
 from contextlib import suppress
 
 from emulator.ports.cable.stale_shm import clean_stale
+from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, host_consumed, host_posted
 from emulator.ports.opening import open_host_port
 from hostagent.protocol.services.aggregator import ServiceTerms
@@ -36,6 +37,8 @@ class Transport:
         self._lock = threading.RLock()
         self._jobs: dict[int, JobChannel] = {}
         self._engine: Engine | None = None
+        self._port = ""
+        """The port's text, once there is an engine."""
         self._pools: list[tuple[FramePool, int]] = []
         self.session = SessionClient(controller_address, self, port=requested_port())
 
@@ -59,7 +62,13 @@ class Transport:
                 clean_stale()  # of ranks that were killed, which this one may have come to replace
                 port = open_host_port(lease.port)
                 self._engine = Engine(port, lease.heartbeat, lease.token)
+                self._port = lease.port
                 self._engine.start()
+            elif lease.port != self._port:
+                raise PortError(
+                    f"port {self._port} was taken from this process while it was silent; destroy all process groups "
+                    "before you make new ones"
+                )
             return self._engine
 
     @property
@@ -110,7 +119,7 @@ class Transport:
             channel.fail(TransportError(f"rank {channel.membership.rank} {what}", Cause.LOST))
 
     def close_jobs(self) -> None:
-        """Leave all jobs in order, at the same time, for each may linger."""
+        """Leave all jobs in order, at the same time, for each may linger; those that are being left, too."""
         leaving = [threading.Thread(target=channel.close) for channel in list(self._jobs.values())]
         for thread in leaving:
             thread.start()
@@ -168,7 +177,7 @@ def _end_if_unused(transport: Transport) -> None:
         if not transport.unused or _transports.get(transport.controller_address) is not transport:
             return
         del _transports[transport.controller_address]
-    transport.close()
+        transport.close()  # before the next one asks for a port
 
 
 def _close_all() -> None:
@@ -181,5 +190,12 @@ def _close_all() -> None:
             transport.close_jobs()
 
 
+def _start_afresh() -> None:
+    """In a forked child: the parent's threads are not here, and one of them may have held the lock."""
+    global _guard
+    _guard = threading.RLock()
+    _transports.clear()
+
+
 atexit.register(_close_all)
-os.register_at_fork(after_in_child=_transports.clear)
+os.register_at_fork(after_in_child=_start_afresh)

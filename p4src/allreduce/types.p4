@@ -2,7 +2,7 @@
 // test compares the two.
 
 #ifndef SLOTS
-#define SLOTS 512
+#define SLOTS 2048
 #endif
 
 typedef bit<48> mac_t;

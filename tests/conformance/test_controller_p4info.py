@@ -44,7 +44,7 @@ def test_tables_actions_and_counters_are_those_of_the_program(p4info: Any) -> No
 
 
 def test_capacity_is_read_from_the_sizes_of_arrays(p4info: Any) -> None:
-    assert P4Names(p4info).capacity() == Capacity(slots=512, lanes=64, rows=64, forwards_messages=True)
+    assert P4Names(p4info).capacity() == Capacity(slots=2048, lanes=64, rows=64, forwards_messages=True)
 
 
 def test_every_entry_of_a_job_survives_the_way_to_p4runtime_and_back(p4info: Any) -> None:

@@ -48,7 +48,8 @@ class Place:
 class Rank:
     """One process with any number of groups."""
 
-    def __init__(self, lab: Laboratory, name: str) -> None:
+    def __init__(self, lab: Laboratory, name: str, host: str = "here") -> None:
+        self.host = host
         self.lab, self.name, self.token = lab, name, lab.random.getrandbits(64) | 1
         self.places: dict[str, Place] = {}
         self.connection: int | None = None
@@ -62,10 +63,10 @@ class Rank:
     # --- what a test makes it do ---
 
     def connect(self) -> None:
-        if self.alive and self.lab.up and self.connection is None:
+        if self.alive and (self.beating or self.answering) and self.lab.up and self.connection is None:
             self.connection = next(self.lab.connections)
             self.lab.ranks_by_connection[self.connection] = self
-            hello = pb.Hello(process=self.token, host="here", pid=self.token % 1000, transports=["shm"])
+            hello = pb.Hello(process=self.token, host=self.host, pid=self.token % 1000, transports=["shm", "udp"])
             hello.jobs.extend(
                 self._announce(p) for p in self.places.values() if p.job and not p.left and p.cause is None
             )
@@ -108,8 +109,13 @@ class Rank:
         self.lab.disconnect(self)
 
     def stop(self) -> None:
-        """SIGSTOP: connections stand, nothing moves."""
+        """SIGSTOP, or a machine that is lost: connections stand, nothing moves."""
         self.beating = self.answering = False
+
+    def go_on(self) -> None:
+        """SIGCONT: it finds its connection as it is now."""
+        self.beating = self.answering = True
+        self.connect()
 
     # --- how it behaves ---
 
@@ -186,10 +192,17 @@ class Rank:
 class Laboratory:
     """One controller, its aggregator and its ranks."""
 
-    def __init__(self, seed: int = 0, ports: int = 8, capacity: Capacity = CAPACITY, max_window: int = 256) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        ports: int = 8,
+        capacity: Capacity = CAPACITY,
+        max_window: int = 256,
+        port: str = "shm:p{n}",
+    ) -> None:
         self.random = random.Random(seed)
         self.now_ns, self.capacity, self.max_window = 0, capacity, max_window
-        self.offers: tuple[PortOffer, ...] = tuple(offer_from(f"{n}=shm:p{n}") for n in range(1, ports + 1))
+        self.offers: tuple[PortOffer, ...] = tuple(offer_from(f"{n}={port.format(n=n)}") for n in range(1, ports + 1))
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._order, self.connections, self.requests = itertools.count(), itertools.count(1), itertools.count(1)
         self._last_ns: dict[tuple[str, int], int] = {}
@@ -205,8 +218,8 @@ class Laboratory:
         """Every epoch that was ever announced to a rank, in order."""
         self.start_controller()
 
-    def rank(self, name: str = "") -> Rank:
-        made = Rank(self, name)
+    def rank(self, name: str = "", host: str = "here") -> Rank:
+        made = Rank(self, name, host)
         self.ranks.append(made)
         return made
 

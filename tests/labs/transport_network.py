@@ -117,6 +117,11 @@ class Session:
     rank: int
     described: dict[int, Any] = field(default_factory=dict)
     reports: dict[str, int] = field(default_factory=dict)
+    released: threading.Event = field(default_factory=threading.Event)
+    """Whether the controller lets the rank go; set but for tests of lingering."""
+
+    def __post_init__(self) -> None:
+        self.released.set()
 
     def lease(self, membership: Membership, timeout_s: float, *, attach: Callable[[Lease], None]) -> Lease:
         with self.network.lock:  # as with the controller, no restart comes between the lease and its use
@@ -144,7 +149,7 @@ class Session:
 
     def leave(self, job: int, next_chunk: int) -> bool:
         self.left_at = next_chunk
-        return True
+        return self.released.wait(10.0)
 
 
 class FakeTransport:
@@ -154,6 +159,7 @@ class FakeTransport:
         self.session = network.sessions[rank]
         self._port: HostPort = network.ports[rank].host
         self.engine: Engine | None = None
+        self.forgotten: list[JobChannel] = []
 
     def engine_for(self, lease: Lease) -> Engine:
         if self.engine is None:
@@ -177,7 +183,7 @@ class FakeTransport:
         pass
 
     def forget(self, channel: JobChannel) -> None:
-        pass
+        self.forgotten.append(channel)
 
 
 @contextmanager
@@ -187,7 +193,8 @@ def running(made: Network) -> Iterator[Network]:
     try:
         yield made
     finally:
-        for channel in made.channels:
+        for session, channel in zip(made.sessions, made.channels, strict=True):
+            session.released.set()
             channel.close()
         made.stopped.set()
         made.thread.join()

@@ -35,3 +35,24 @@ def test_every_aggregator_gives_the_same_bits_and_outlives_its_own_death(control
     found = re.findall(r"rank (\d) aggregator (\d) digest (\w+)", output)
     assert {(rank, aggregator) for rank, aggregator, _ in found} == {(r, a) for r in "01" for a in "012"}
     assert len({told for *_, told in found}) == 1, found
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "trouble"),
+    [("p4", "restart"), ("server", "restart"), ("p4", "flips"), ("server", "flips")],
+)
+def test_messages_outlive_troubles_of_the_aggregator(aggregator: str, trouble: str) -> None:
+    """What arrives is what was sent. (A dead receiver is an error that names it: test_torch_processes.)"""
+    words = ["run", "-n", "3", "--lanes", "256", "--aggregator", aggregator]
+    words += ["--impair", "corrupt=0.001&seed=7"] if trouble == "flips" else []
+    command = [sys.executable, "-m", "hostagent.cli.main", *words, str(SCRIPTS / "troubled_messages.py"), trouble]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        if trouble == "restart" and "exchange 2\n" in run.stdout:
+            kind = " switch " if aggregator == "p4" else " aggregator server "
+            (pid,) = (pid for pid, line in children_of(run.pid).items() if kind in line)
+            os.kill(pid, signal.SIGKILL)
+        output, errors = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 0, errors
+    assert {line for line in output.splitlines() if "has all" in line} == {f"rank {rank} has all" for rank in range(3)}
+    assert ("restarted" in errors) == (trouble == "restart")

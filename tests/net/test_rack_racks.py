@@ -54,3 +54,15 @@ def test_a_rack_with_a_lost_server_continues_from_the_others_step(tmp_path: Path
     racks = json.loads(report.read_text())["racks"]
     assert [(rack["core"]["rack"], rack["ranks"]) for rack in racks] == [(0, [1]), (1, [0])]
     assert all(rack["core"]["between_racks"]["part_bytes"] > 0 for rack in racks)
+
+
+def test_messages_of_every_kind_cross_racks(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    words = ["run", "-n", "4", "--aggregator", "server", "--racks", "2", "--lanes", "256", "--report", str(report)]
+    command = [sys.executable, "-m", "hostagent.cli.main", *words, str(SCRIPTS / "messages.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("all equal") == 4
+    racks = json.loads(report.read_text())["racks"]
+    assert [rack["ranks"] for rack in racks] == [[0, 1], [2, 3]]
+    assert all(rack["core"]["between_racks"]["message_bytes"] > 0 for rack in racks)

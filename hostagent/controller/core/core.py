@@ -78,6 +78,7 @@ class Controller:
                 failure.described(world, token, message.described)
             case "leave":
                 departure.leave(world, token, request, message.leave)
+                membership.progress_waiting(world)
             case "statistics":
                 self._statistics(token, message.statistics)
             case "goodbye":

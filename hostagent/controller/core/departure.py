@@ -77,9 +77,10 @@ def _end(world: World, job: Job) -> None:
 
 
 def forget_process(world: World, token: int) -> None:
-    """A process without stream and without job gives its port back."""
+    """A process without stream gives its port back, unless a job may need its contributions again."""
     process = world.processes.get(token)
-    if process is not None and process.connection is None and not world.jobs_of(token):
+    needed = any(job.state is not JobState.FAILED or member.takes_part for job, member in world.jobs_of(token))
+    if process is not None and process.connection is None and not needed:
         world.ports.release(token)
         del world.processes[token]
         save(world)

@@ -106,6 +106,8 @@ def _allocate(world: World, job: Job) -> None:
     assert world.capacity is not None, "ready implies a known capacity"
     row = _free_row(world, job.job, world.capacity.rows)
     if row is None:
+        if _is_leaving(world):
+            return
         _exhausted(world, job, f"all {world.capacity.rows} jobs that the aggregator can hold at a time are taken")
         return
     try:
@@ -115,11 +117,16 @@ def _allocate(world: World, job: Job) -> None:
     except NoPort as error:
         if any(world.processes[owner].connection is None for owner in world.ports.owner.values()):
             return  # one that is away will be back or forgotten soon; the timer looks again
-        _exhausted(world, job, f"rank {rank} ({job.members[rank].name}): {error}")
+        local = any(offer.kind == "shm" for offer in world.ports.offers.values())
+        hint = f" (shm ports are for processes on {world.settings.host} alone)" if local else ""
+        elsewhere = process.host != world.settings.host
+        _exhausted(world, job, f"rank {rank} ({job.members[rank].name}): {error}{hint if elsewhere else ''}")
         return
     try:
         job.first_slot, job.window = world.slots.lease()
     except SlotsExhausted:
+        if _is_leaving(world):
+            return
         advice = "close process groups and optimizers that are done with, or start with a smaller --max-window"
         slots = f"fewer than {SMALLEST_WINDOW} of the aggregator's {world.slots.total} slots are free"
         _exhausted(world, job, f"{slots}: {advice}")
@@ -130,6 +137,19 @@ def _allocate(world: World, job: Job) -> None:
         if not world.is_active(member.process):
             world.processes[member.process].heard_ns = None
     install(world, job)
+
+
+def _is_leaving(world: World) -> bool:
+    """A job that somebody has left lingers; it may give its slots back soon. The timer looks again."""
+    leased = (job for job in world.jobs.values() if job.window)
+    return any(member.presence is Presence.LEAVING for job in leased for member in job.members.values())
+
+
+def progress_waiting(world: World) -> None:
+    """After jobs have ended: those that wait for slots may have them now."""
+    for job in list(world.jobs.values()):
+        if job.state is JobState.GATHERING and job.waiters:
+            progress(world, job)
 
 
 def _free_row(world: World, job: int, rows: int) -> int | None:

@@ -258,8 +258,11 @@ class World:
         return epoch
 
     def is_active(self, process: int) -> bool:
-        """Its transport loop has a reason to run, so heartbeats may be expected: a leased job that it takes part in."""
-        return any(job.state in HAS_LEASE and member.takes_part for job, member in self.jobs_of(process))
+        """Its transport loop has a reason to run, so heartbeats may be expected: a leased job that it has not left."""
+        return any(
+            (job.state in HAS_LEASE or (job.state is JobState.FAILED and job.window)) and member.takes_part
+            for job, member in self.jobs_of(process)
+        )
 
     def jobs_of(self, process: int) -> list[tuple[Job, Member]]:
         """Memberships of a process."""

@@ -2,7 +2,8 @@
 
 A process is dead when its stream has been broken for 2 s and its heartbeats have stopped too, when its heartbeats alone
 have been missing for 5 s, or when it said goodbye. A stream that breaks while heartbeats arrive is a fault of the
-controller or of the connection, not of the rank.
+controller or of the connection, not of the rank. The stream of a machine that was lost never breaks: the controller
+ends it.
 """
 
 from __future__ import annotations
@@ -37,13 +38,22 @@ def _announced(world: World, process: Process, announcement: pb.Announcement) ->
     if found is not None and leased and found[0].state is JobState.GATHERING:
         found = found if _rebuild(world, process, found[0], announcement.lease) else None
     if found is None:
-        group = label_of(announcement.join.group)
-        cause = f"the controller no longer knows group {group!r}: it lost its state, or ended the job"
-        world.send(process.token, pb.ServerMessage(failed=pb.Failed(job=announcement.job, cause=cause)))
+        world.send(process.token, pb.ServerMessage(failed=_ended(world, announcement)))
         return
     stale = announcement.frozen or announcement.lease.epoch != found[0].epoch
     if leased and stale and found[0].state is JobState.RUNNING:
         restart.start_round(world, found[0])
+
+
+def _ended(world: World, announcement: pb.Announcement) -> pb.Failed:
+    """What a rank hears of a job that is over for it."""
+    known = [*world.ended, *world.jobs.values()]
+    job = next((j for j in known if (j.job, j.group) == (announcement.job, announcement.join.group) and j.cause), None)
+    if job is not None:
+        return pb.Failed(job=job.job, cause=job.cause, ending=job.ending)
+    group = label_of(announcement.join.group)
+    cause = f"the controller no longer knows group {group!r}: it lost its state, or ended the job"
+    return pb.Failed(job=announcement.job, cause=cause)
 
 
 def _adopt(world: World, process: Process, announcement: pb.Announcement) -> tuple[Job, Member] | None:
@@ -119,19 +129,31 @@ def heartbeat(world: World, token: int) -> None:
 
 
 def died(world: World, token: int, how: str) -> None:
-    """Ends every job that still counted on a process. One that was only lingering has done its part."""
+    """Ends every job that still counted on a process, and takes its port back. One that was only lingering has done its
+    part."""
     process = world.processes[token]
     process.detached_ns = process.heard_ns = None  # nothing more to find out about it
     for job, member in world.jobs_of(token):
         if member.presence is Presence.JOINED:
             member.presence = Presence.DEAD
             failure.fail_job(world, job, f"rank {member.rank} of group {job.label!r} ({member.name}) {how}")
+            world.send(token, messages.failed(job))  # should it only have been stopped
         elif member.presence is Presence.LEAVING:
             member.presence = Presence.LEFT
         if job.job in world.jobs:
             departure.settle(world, job)
             restart.check(world, job)
+    _end_stream(world, process)
     departure.forget_process(world, token)
+
+
+def _end_stream(world: World, process: Process) -> None:
+    """Of a silent process. Not where its port is shared memory: that is taken as long as the process exists, and the
+    stream tells how long that is."""
+    port = world.ports.of(process.token)
+    if process.connection is not None and (port is None or port.kind != "shm"):
+        world.effects.append(Disconnect(process.connection))
+        process.connection = None
 
 
 def check_processes(world: World) -> None:

@@ -28,12 +28,13 @@ class SlotAllocator:
         return self.total - sum(self.leased.values())
 
     def lease(self) -> tuple[int, int]:
-        """(first slot, W). W is at most half of the largest free run while that leaves a usable window, so that a
-        further process group always fits after the first ones. Raises SlotsExhausted."""
+        """(first slot, W). W is at most a quarter of the slots for the first job, and an eighth of the free ones for
+        each further one while that leaves a usable window, so that there is room for many. Raises SlotsExhausted."""
         largest = self._largest_free_run()
         if largest < SMALLEST_WINDOW:
             raise SlotsExhausted
-        window = min(self.largest_window, max(SMALLEST_WINDOW, largest // 2))
+        share = self.free // 8 if self.leased else self.total // 4
+        window = min(self.largest_window, largest, max(SMALLEST_WINDOW, 1 << share.bit_length() >> 1))
         first = min(self._free_runs(window), key=lambda start: self._run_around(start))
         self.leased[first] = window
         return first, window

@@ -10,7 +10,7 @@ import numpy as np
 
 from emulator.native.memory import offset_of, record_at
 
-MAX_JOBS = 64
+MAX_JOBS = 128
 """Process groups that one process can be in at a time."""
 
 

@@ -20,10 +20,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
+from zlib import crc32
 
+from emulator.ports.cable.shm_files import shared_folder
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.errors import Cause
@@ -367,17 +370,21 @@ class SessionClient:
 
 
 def host_identity() -> str:
-    """This machine and this boot of it, or this container: equal where two processes can share memory by name."""
+    """Name of this machine, this boot of it and its folder of shared memory (containers on one machine have their own):
+    equal where two processes can share memory by name."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         boot = str(int(time.time() - time.monotonic()))
-    return f"{socket.gethostname()}/{boot[:8]}"
+    with suppress(OSError):
+        folder = shared_folder().stat()
+        boot += f" {folder.st_dev} {folder.st_ino}"
+    return f"{socket.gethostname()}/{crc32(boot.encode()):08x}"
 
 
 def _ip_of(host: str) -> str:
-    """Numeric, since the transport loop that sends heartbeats can't resolve names."""
-    try:
-        return socket.gethostbyname(host.strip("[]"))
-    except OSError:
-        return host
+    """Numeric, since the transport loop that sends heartbeats can't resolve names; IPv6 only if there is no IPv4."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError):
+            return str(socket.getaddrinfo(host.strip("[]"), None, family, socket.SOCK_DGRAM)[0][4][0])
+    return host

@@ -1,11 +1,12 @@
-"""Trains to step 20 with a checkpoint every fifth; the last rank is killed in step 12, once.
+"""Trains to step 20 with a checkpoint every fifth; in some steps ranks of the last node wait to be killed, once each.
 
-Arguments: the checkpoint file, and the files' folder to which every rank writes the weights that it ends with.
+Arguments: the checkpoint file; the folder to which every rank writes the weights that it ends with, and a rank that
+waits the file ``step-STEP-rank-RANK`` with its process; the steps.
 """
 
 import os
-import signal
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -15,13 +16,25 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 CHECKPOINT, RESULTS = Path(sys.argv[1]), Path(sys.argv[2])
-KILLED = RESULTS / "killed"
+WAIT_IN = {int(step) for step in sys.argv[3:]}
 STEPS = 20
 
 
 def batch(step, rank):
     generator = torch.Generator().manual_seed(1000 * step + rank)
     return torch.randn(8, 4, generator=generator)
+
+
+def wait_to_be_killed(step, rank):
+    """Returns at once where that has happened in this step, or is to happen on another node."""
+    told = RESULTS / f"step-{step}-rank-{rank}"
+    if step in WAIT_IN and not told.exists() and os.environ["GROUP_RANK"] != "0":
+        told.with_suffix(".new").write_text(str(os.getpid()))
+        told.with_suffix(".new").rename(told)
+        agent = os.getppid()
+        while os.getppid() == agent:  # not longer than the test lasts
+            time.sleep(0.1)
+        sys.exit("the agent has gone")
 
 
 def train(model, rank, size):
@@ -36,9 +49,7 @@ def train(model, rank, size):
     while step < STEPS:
         optimizer.zero_grad()
         model(batch(step, rank)).square().sum().backward()
-        if step == 12 and rank == size - 1 and not KILLED.exists():
-            KILLED.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+        wait_to_be_killed(step, rank)
         optimizer.step()
         step += 1
         if step % 5 == 0:

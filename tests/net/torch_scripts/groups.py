@@ -53,6 +53,21 @@ def again_and_again():
         dist.destroy_process_group(group)
 
 
+def many(count):
+    """All in use at once."""
+    groups = [dist.new_group(list(range(SIZE))) for _ in range(count)]
+    for one in [start(range(SIZE), group, number) for number, group in enumerate(groups)]:
+        finish(one)
+    return groups
+
+
+def destroyed_in_other_orders():
+    """Each rank waits for nobody, else each would wait for another one."""
+    groups = many(30)
+    for group in groups[RANK:] + groups[:RANK]:
+        dist.destroy_process_group(group)
+
+
 def barriers():
     dist.monitored_barrier()
     assert dist.group.WORLD._get_sequence_number_for_group() == 0
@@ -70,6 +85,8 @@ barriers()
 in_flight_on_all()
 by_members_alone()
 again_and_again()
+destroyed_in_other_orders()
+many(10)  # destroyed with the default group
 finish(start(range(SIZE), None, 0))
 dist.destroy_process_group()
 say("all groups done")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ import torch._C._distributed_c10d as c10d
 import torch.distributed as dist
 
 from hostagent.torch_backend.errors import NetsumError, RefusedError
-from hostagent.torch_backend.group import untraced
+from hostagent.torch_backend.group import NetsumProcessGroup, untraced
 from hostagent.torch_backend.plans import GATHERED_BYTES, Member, all_reduce
 from hostagent.torch_backend.tensors import parse_reduction
+from hostagent.transport.loopback import local_channel
 from tests.labs.torch_ranks import make_groups, run_ranks
 
 SIZE = 3
@@ -495,3 +497,13 @@ def test_methods_are_called_as_they_are_without_dynamo(monkeypatch):
     untraced(lambda value: calls.append(value))(5)
     assert calls == [5]
     assert "torch._dynamo" not in sys.modules
+
+
+@pytest.mark.parametrize(("is_default", "ways"), [(True, ["close"]), (False, ["leave"])])
+def test_only_the_default_group_waits_for_the_other_ranks_to_leave(monkeypatch, is_default, ways):
+    channel, called = local_channel(), []
+    monkeypatch.setattr(channel, "close", lambda: called.append("close"))
+    monkeypatch.setattr(channel, "leave", lambda: called.append("leave"))
+    timeout = timedelta(seconds=1)
+    NetsumProcessGroup(c10d.HashStore(), 0, 1, timeout, channel, is_default=is_default).shutdown()
+    assert called == ways

@@ -20,11 +20,11 @@ from hostagent.torch_backend.plans import Member, Plan
 from hostagent.torch_backend.tensors import Reduction
 from tests.labs import message_core, protocol
 from tests.labs.links import NEVER_NS, Links
+from tests.oracles.volumes import Volume, Volumes
 
 LANES, SIZE = 64, 4
-FULL, SHORT = 66 + 4 * LANES, 66
 SUM = Reduction("SUM")
-Volumes = list[tuple[int, int]]
+Measured = list[Volume]
 """Of each rank: bytes up, bytes down."""
 
 
@@ -49,7 +49,7 @@ def counted(links: Links) -> CountedLinks:
     return links
 
 
-def measured(made: list[Plan]) -> Volumes:
+def measured(made: list[Plan]) -> Measured:
     """What one call of every rank sends and receives, without acknowledgements."""
     total = [[0, 0] for _ in made]
     for links in (sums(made), messages(made)):
@@ -58,7 +58,7 @@ def measured(made: list[Plan]) -> Volumes:
             total[rank][1] += links.volume[rank]
             frames = links.acknowledgements[rank] // ACKNOWLEDGEMENT_FRAME_BYTES
             assert frames * ACKNOWLEDGEMENT_FRAME_BYTES == links.acknowledgements[rank]
-            assert frames <= ceil(links.volume[-1 - rank] / SHORT)
+            assert frames <= ceil(links.volume[-1 - rank] / Volumes.short)
     return [(up, down) for up, down in total]
 
 
@@ -95,27 +95,9 @@ def submit(core: message_core.MessageCore, message: Message) -> None:
     assert core._submit(**dict(zip(REQUEST_FIELDS, values, strict=True))) == core._numbers
 
 
-# --- the formulas of the README ---
-
-
-def message_bytes(size: int) -> int:
-    """M(B)."""
-    return size + 94 + 70 * ceil(max(0, size - (4 * LANES - 28)) / (4 * LANES - 4))
-
-
-def chunks(elements: int, dtype: torch.dtype, *, moved: bool = False) -> int:
-    """C(N): chunks with data, and for floats that are added their exponents."""
-    if moved:
-        return ceil(elements * dtype.itemsize / (4 * LANES))
-    if not dtype.is_floating_point:
-        return ceil(elements / LANES)
-    data = ceil(elements / LANES)
-    return data + ceil(data / min(LANES, 256))
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A call with tensors of ``count`` elements: its plan on a rank, and the volumes of the ranks."""
+    """A call with tensors of ``count`` elements."""
 
     count: int
     dtype: torch.dtype
@@ -127,63 +109,59 @@ class Case:
         return list(torch.ones(SIZE, self.count, dtype=self.dtype))
 
     @property
-    def size(self) -> int:
-        return self.count * self.dtype.itemsize
+    def formulas(self) -> Volumes:
+        return Volumes(SIZE, LANES, self.count, self.dtype)
 
 
 CASES = [Case(1, torch.int32), Case(900, torch.int32), Case(5000, torch.float32)]
 
 
-def played(plan_of) -> Volumes:
+def played(plan_of) -> Measured:
     return measured([plan_of(Member(rank, SIZE)) for rank in range(SIZE)])
+
+
+def expected(formula, *arguments: int) -> Measured:
+    return [formula(rank, *arguments) for rank in range(SIZE)]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_sums(case):
-    volume = FULL * chunks(case.count, case.dtype)
-    assert played(lambda member: plans.all_reduce(case.tensor(), SUM, member)) == [(volume, volume)] * SIZE
-    assert played(lambda member: plans.reduce(case.tensor(), 1, SUM, member)) == [(volume, volume)] * SIZE
-    volume = FULL * chunks(SIZE * case.count, case.dtype)
-    assert played(
-        lambda member: plans.reduce_scatter(case.tensor(), case.tensors(), SUM, member)
-    ) == [(volume, volume)] * SIZE  # fmt: skip
+    summed, scattered = expected(case.formulas.all_reduce), expected(case.formulas.reduce_scatter)
+    assert played(lambda member: plans.all_reduce(case.tensor(), SUM, member)) == summed
+    assert played(lambda member: plans.reduce(case.tensor(), 1, SUM, member)) == summed
+    assert played(lambda member: plans.reduce_scatter(case.tensor(), case.tensors(), SUM, member)) == scattered
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_moves_by_sums(case):
-    moved = chunks(case.count, case.dtype, moved=True)
-    broadcast = played(lambda member: plans.broadcast(case.tensor(), 2, member))
-    assert broadcast == [(FULL * moved if rank == 2 else SHORT * moved, FULL * moved) for rank in range(SIZE)]
+    assert played(lambda member: plans.broadcast(case.tensor(), 2, member)) == expected(case.formulas.broadcast, 2)
     gathered = played(lambda member: plans.all_gather_single(case.tensor(SIZE), case.tensor(), member))
-    whole = chunks(SIZE * case.count, case.dtype, moved=True)
-    for rank, (up, down) in enumerate(gathered):
-        first, end = rank * case.size, (rank + 1) * case.size
-        own = ceil(end / (4 * LANES)) - first // (4 * LANES)
-        assert (up, down) == (FULL * own + SHORT * (whole - own), FULL * whole)
-    assert played(lambda member: plans.barrier()) == [(SHORT, FULL)] * SIZE
+    assert gathered == expected(case.formulas.all_gather)
+    assert played(lambda member: plans.barrier()) == expected(case.formulas.barrier)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_messages(case):
-    one = message_bytes(case.size)
     gathered = played(lambda member: plans.gather(case.tensors() if member.rank == 1 else [], case.tensor(), 1, member))
-    assert gathered == [(0, (SIZE - 1) * one) if rank == 1 else (one, 0) for rank in range(SIZE)]
+    assert gathered == expected(case.formulas.gather, 1)
     scattered = played(
         lambda member: plans.scatter(case.tensor(), case.tensors() if member.rank == 1 else [], 1, member)
     )
-    assert scattered == [((SIZE - 1) * one, 0) if rank == 1 else (0, one) for rank in range(SIZE)]
+    assert scattered == expected(case.formulas.scatter, 1)
     exchanged = played(lambda member: plans.all_to_all(case.tensors(), case.tensors(), member))
-    assert exchanged == [((SIZE - 1) * one, (SIZE - 1) * one)] * SIZE
+    assert exchanged == expected(case.formulas.all_to_all)
 
     def pair(member: Member) -> Plan:
         if member.rank == 0:
             return plans.send(case.tensor(), 3, 7, member)
         return plans.receive(case.tensor(), 0, 7, member) if member.rank == 3 else Plan()
 
-    assert played(pair) == [(one, 0), (0, 0), (0, 0), (0, one)]
+    assert played(pair) == expected(case.formulas.send, 0, 3)
 
 
 def test_uneven_parts():
+    message_bytes = Volumes(SIZE, LANES, 1, torch.float32).message_bytes
+
     def plan(member: Member) -> Plan:
         inputs = [torch.ones(100 * (member.rank + 2 * peer)) for peer in range(SIZE)]
         outputs = [torch.ones(100 * (peer + 2 * member.rank)) for peer in range(SIZE)]

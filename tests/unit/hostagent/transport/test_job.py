@@ -160,6 +160,34 @@ def test_a_closed_job_reports_its_counters_and_takes_nothing_more():
             net.channels[0].submit(sum_of(arrays[0]))
 
 
+def test_a_rank_that_has_left_in_the_background_still_helps_the_others():
+    """It lingers, and a restart of the aggregator takes it along; the caller has gone on."""
+    with network(2) as net:
+        arrays = [np.ones(20_000, np.int32) for _ in range(2)]
+        run(net, [sum_of(array) for array in arrays])
+        net.sessions[0].released.clear()
+        net.channels[0].leave()
+        assert not net.sessions[0].released.is_set()
+        with pytest.raises(TransportError, match="destroyed"):
+            net.channels[0].submit(sum_of(arrays[0]))
+        net.restart()
+        assert net.channels[0].statistics()["resumptions"] == 1
+        net.sessions[0].released.set()
+        net.channels[0].close()
+        assert net.transports[0].forgotten == [net.channels[0]]
+
+
+def test_leaving_with_an_operation_in_flight_ends_it_first():
+    """Its memory is the caller's again when `leave` returns."""
+    with network(2) as net:
+        array = np.ones(100, np.int32)
+        number = net.channels[0].submit(sum_of(array))
+        net.channels[0].leave()
+        assert net.transports[0].forgotten == [net.channels[0]]
+        assert net.channels[0].finished(number)
+        assert "destroyed" in str(net.channels[0].failure(number))
+
+
 def test_a_lease_that_cannot_be_used_fails_the_job_with_the_reason():
     with network(2) as net:
         net.lease = lambda rank: (_ for _ in ()).throw(AssertionError) if rank else _too_long(net)

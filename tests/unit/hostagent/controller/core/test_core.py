@@ -10,6 +10,7 @@ import pytest
 from hostagent.controller.core.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
 from hostagent.controller.core.model import SECOND_NS, Capacity
 from hostagent.controller.core.ports import offer_from
+from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotAllocator, SlotsExhausted
 from hostagent.protocol.services import session_pb2 as pb
 from tests.labs.controller import CAPACITY, Laboratory, Rank
 
@@ -41,7 +42,7 @@ def test_a_job_is_leased_when_all_have_joined_and_known_to_the_aggregator() -> N
     entries = lab.aggregator[leases[0].job]
     assert {lease.epoch for lease in leases} == {entries.epoch}
     assert [child.port for child in entries.children] == [1, 2, 3, 4]
-    assert entries.window == 256
+    assert entries.window == 128, "a quarter of the slots"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +120,37 @@ def test_slots_run_out_with_an_error_that_names_the_job_and_who_has_them() -> No
     assert causes(first, "first") == [None]
 
 
+def test_slots_of_a_group_that_is_being_left_are_waited_for() -> None:
+    lab = Laboratory(capacity=Capacity(slots=16, lanes=64, rows=64))
+    ranks = lab.group(2, "first")
+    running(lab, ranks, "first")
+    lab.group(2, "second", ranks)
+    running(lab, ranks, "second")
+    ranks[0].leave("first")
+    lab.run(SECOND_NS)
+    lab.group(2, "third", ranks)
+    lab.run(SECOND_NS)
+    assert not leased(ranks, "third")
+    assert not ranks[0].places["third"].refusals
+    ranks[1].leave("first")
+    assert lab.until(lambda: leased(ranks, "third")) < SECOND_NS
+    ranks[0].leave("second")  # and the other one stays
+    lab.group(2, "fourth", ranks)
+    lab.until(lambda: bool(ranks[0].places["fourth"].refusals))
+    assert "fewer than 8 of the aggregator's 16 slots are free" in ranks[0].places["fourth"].refusals[0].text
+
+
+@pytest.mark.parametrize(("slots", "most", "jobs"), [(2048, 128, 44), (512, 128, 27), (4096, 256, 51)])
+def test_the_first_job_has_a_large_window_and_there_is_room_for_many(slots: int, most: int, jobs: int) -> None:
+    allocator = SlotAllocator(slots, most)
+    windows = [allocator.lease()[1] for _ in range(jobs)]
+    with pytest.raises(SlotsExhausted):
+        allocator.lease()
+    assert windows[0] == min(most, slots // 4)
+    assert windows == sorted(windows, reverse=True)
+    assert windows[-1] == SMALLEST_WINDOW
+
+
 def test_ports_run_out_with_an_error_that_names_the_rank() -> None:
     lab = Laboratory(ports=2)
     ranks = lab.group(3)
@@ -126,6 +158,15 @@ def test_ports_run_out_with_an_error_that_names_the_rank() -> None:
     for rank in ranks:
         assert "rank 2" in rank.places["world"].refusals[0].text
         assert "no port left: 2 are configured, 2 in use" in rank.places["world"].refusals[0].text
+
+
+def test_ports_in_shared_memory_are_not_for_another_machine() -> None:
+    lab = Laboratory()
+    lab.group(2, "world", ranks := [lab.rank(), lab.rank(host="there")])
+    lab.until(lambda: all(rank.places["world"].refusals for rank in ranks))
+    text = ranks[0].places["world"].refusals[0].text
+    assert re.search(r"rank 1 \(process \d+ on there\): no port left: 8 are configured, 1 in use", text)
+    assert text.endswith("(shm ports are for processes on here alone)")
 
 
 def test_two_groups_of_one_process_share_its_port_and_have_their_own_slots() -> None:
@@ -210,6 +251,32 @@ def test_a_stopped_rank_is_named_by_its_silence_within_ten_seconds() -> None:
     assert lab.until(lambda: causes([ranks[0], ranks[2]]).count(None) == 0) <= TEN_SECONDS_NS
     assert "rank 1" in str(causes(ranks)[0])
     assert "has not been heard of for 5 s" in str(causes(ranks)[0])
+
+
+@pytest.mark.parametrize(("port", "stays_taken"), [("udp:10.0.0.1:{n}", False), ("shm:p{n}", True)])
+def test_ports_of_a_silent_process_are_free_unless_they_are_its_memory(port: str, stays_taken: bool) -> None:
+    """A lost machine closes no stream; its ranks' places must not stay taken for those that replace them."""
+    lab = Laboratory(ports=4, port=port)
+    ranks = lab.group(4)
+    running(lab, ranks)
+    lab.run(3 * SECOND_NS)
+    for rank in ranks[2:]:
+        rank.stop()
+    lab.until(lambda: None not in causes(ranks[:2]))
+    lab.run(SECOND_NS)
+    owned = {ranks[2].token, ranks[3].token} & set(lab.core.world.ports.owner.values())
+    assert len(owned) == 2 * stays_taken
+    if not stays_taken:
+        again = lab.group(4, "again", [*ranks[:2], lab.rank(), lab.rank()])
+        running(lab, again, "again")
+    for rank in ranks[2:]:
+        rank.go_on()
+    lab.run(5 * SECOND_NS)
+    if (
+        not stays_taken
+    ):  # told on their new streams, though the others' job is over; messages to memory's were lost here
+        assert {cause for cause in causes(ranks[2:])} == {causes(ranks)[0]}
+        assert causes(again, "again") == [None] * 4
 
 
 def test_a_rank_with_heartbeats_lives_though_its_session_thread_hangs() -> None:

@@ -20,6 +20,7 @@ from hostagent.controller.persistence import read_state
 from hostagent.controller.server import ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
+from hostagent.transport.engine import heartbeat_socket
 from hostagent.transport.session.session import (
     ControllerLost,
     JobFailed,
@@ -28,6 +29,7 @@ from hostagent.transport.session.session import (
     MissingRanks,
     SessionClient,
     SessionRefused,
+    host_identity,
     pack_heartbeat,
 )
 from tests.fakes.fake_driver import FakeDriver
@@ -40,8 +42,8 @@ WAIT_S = 20.0
 class Service:
     """A controller on a loop in a thread; may be killed and started again on the same port."""
 
-    def __init__(self, driver: FakeDriver, state: Path | None) -> None:
-        self.driver, self.state, self.port = driver, state, 0
+    def __init__(self, driver: FakeDriver, state: Path | None, host: str = "127.0.0.1") -> None:
+        self.driver, self.state, self.host, self.port = driver, state, host, 0
         self.settings = Settings("here", limits=SHORT)
 
     def start(self) -> None:
@@ -58,7 +60,7 @@ class Service:
         now_ns, wall_s = time.monotonic_ns(), int(time.time())
         core = Controller(self.settings, PORTS, now_ns=now_ns, wall_s=wall_s, saved=saved)
         server = ControllerServer(core, self.driver, self.state)
-        await server.start("127.0.0.1", self.port)
+        await server.start(self.host, self.port)
         return server
 
     def on_loop(self, coroutine: Any) -> Any:
@@ -72,7 +74,7 @@ class Service:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def status(self) -> pb.StatusReply:
         with grpc.insecure_channel(self.address) as channel:
@@ -108,8 +110,8 @@ class Rank:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    made = Service(FakeDriver(), tmp_path / "state.json")
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    made = Service(FakeDriver(), tmp_path / "state.json", getattr(request, "param", "127.0.0.1"))
     made.start()
     yield made
     made.stop()
@@ -140,7 +142,7 @@ def test_all_members_lease_the_same_job_with_a_port_each(service: Service, ranks
     assert [lease.child for lease in leases] == [0, 1, 2]
     assert {lease.port for lease in leases} == {"shm:test-1", "shm:test-2", "shm:test-3"}
     assert {(lease.epoch, lease.base, lease.window, lease.lanes, lease.children) for lease in leases} == {
-        (service.driver.entries_of[leases[0].job].epoch, 0, 256, 64, 3)
+        (service.driver.entries_of[leases[0].job].epoch, 0, 128, 64, 3)
     }
     assert leases[0].heartbeat == ("127.0.0.1", service.port)
     assert all(lease.forwards_messages and not lease.message_checksum for lease in leases)
@@ -191,14 +193,40 @@ def test_a_broken_stream_without_goodbye_names_the_dead_rank(service: Service, r
         assert "has died" in rank.cause
 
 
+def _has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+without_ipv6 = pytest.mark.skipif(not _has_ipv6(), reason="no IPv6 here")
+
+
+@pytest.mark.parametrize(
+    "service", ["127.0.0.1", "localhost", pytest.param("[::1]", marks=without_ipv6)], indirect=True
+)
 def test_heartbeats_that_stop_name_the_rank(service: Service, ranks: list[Rank]) -> None:
     leases = gather(ranks)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        sender.sendto(b"noise", leases[1].heartbeat)
-        sender.sendto(pack_heartbeat(leases[1].token, 1), leases[1].heartbeat)
+    with heartbeat_socket(leases[1].heartbeat) as sender:
+        sender.send(b"noise")
+        sender.send(pack_heartbeat(leases[1].token, 1))
     assert ranks[0].failed.wait(WAIT_S)
     assert "rank 1" in ranks[0].cause
     assert "has not been heard of" in ranks[0].cause
+
+
+def test_a_host_is_known_by_its_shared_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Containers of one machine may have its name, and not its memory."""
+    here = host_identity()
+    assert here == host_identity()
+    monkeypatch.setenv("NETSUM_SHM", str(tmp_path))
+    assert host_identity() != here
+    assert host_identity().partition("/")[0] == here.partition("/")[0]
+    monkeypatch.setenv("NETSUM_SHM", str(tmp_path / "absent"))
+    assert host_identity()
 
 
 def test_a_mismatch_is_told_with_both_descriptions_to_every_rank(ranks: list[Rank]) -> None:
