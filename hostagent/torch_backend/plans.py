@@ -301,11 +301,18 @@ def all_reduce_sparse(tensor: Tensor, counts: Sequence[int], member: Member) -> 
         parts = [torch.sparse_coo_tensor(i.t(), values, shape) for i, values in zip(*gathered, strict=True)]
         held = parts[0]
         for part in parts[1:]:
-            held = held + part
+            held = _sparse_sum(held, part)
         plan.outputs[0].copy_(held.coalesce())
 
     plan.local.append(add)
     return plan
+
+
+def _sparse_sum(one: Tensor, other: Tensor) -> Tensor:
+    """PyTorch adds no sparse float16 tensors on a CPU; each sum in float32, rounded, has the same bits."""
+    if one.dtype is not torch.float16:
+        return one + other
+    return (one.float() + other.float()).half()
 
 
 def broadcast(tensor: Tensor, root: int, member: Member) -> Plan:
@@ -329,11 +336,11 @@ def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> P
         return _composed_reduce(tensor, root, reduction, member)
     if member.rank == root:
         plan = all_reduce(tensor, reduction, member, "reduce")
-        spans = (plan.operations[0].input, plan.operations[0].output)
-    else:
-        plan = Plan(outputs=[tensor])
-        memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else reduction.scaled(tensor))
-        spans = (span(memory), span(memory) if wants_whole_output(tensor, reduction) else NOTHING)
+        plan.operations = [replace(operation, root=root) for operation in plan.operations]
+        return plan
+    plan = Plan(outputs=[tensor])
+    memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else reduction.scaled(tensor))
+    spans = (span(memory), span(memory) if wants_whole_output(tensor, reduction) else NOTHING)
     plan.operations = [_operation("reduce", tensor, tensor.numel(), reduction, spans, root)]
     return plan
 
