@@ -88,12 +88,12 @@ class Plan:
         self.messages.append(_message(collective, False, peer, memory, tag))
 
     def receive(self, tensor: Tensor, peer: int, collective: str, tag: int | None = None) -> None:
-        """One message into the tensor."""
-        memory = self.scratch_for(tensor)
-        self.source = np.full(1, -1, np.int64)
-        self.messages.append(
-            replace(_message(collective, True, peer, memory, tag), source_address=self.source.ctypes.data)
-        )
+        """One message into the tensor. Of one with a tag, which a plan has one of, the source is noted."""
+        message = _message(collective, True, peer, self.scratch_for(tensor), tag)
+        if tag is not None:
+            self.source = np.full(1, -1, np.int64)
+            message = replace(message, source_address=self.source.ctypes.data)
+        self.messages.append(message)
 
     def scratch_for(self, tensor: Tensor) -> Tensor:
         """Memory that the tensor's result may be written to; copied back at the end if not its own."""

@@ -57,12 +57,14 @@ class Faults:
     duplicate: float = 0.0
     reorder: float = 0.0
     corrupt: float = 0.0
+    """In one direction, which the seed chooses: checksums of 16 bits do not tell when two bits of a forwarded frame
+    change that have opposite values and the same place in their words."""
     restarts: int = 0
     skew_ticks: int = 0
     """The most that a rank takes between two calls."""
 
-    def impairments(self) -> Impairments:
-        """Of each direction of each rank's cable."""
+    def impairments(self, inbound: bool) -> Impairments:
+        """Of one direction of each rank's cable."""
         return Impairments(
             delay_ns=self.delay_ticks * TICK_NS,
             jitter_ns=self.jitter_ticks * TICK_NS,
@@ -70,7 +72,7 @@ class Faults:
             duplicate=self.duplicate,
             reorder=self.reorder,
             reorder_by_ns=10 * TICK_NS,
-            corrupt=self.corrupt,
+            corrupt=self.corrupt if inbound == bool(self.seed // 2 % 2) else 0.0,
             seed=self.seed,
         )
 
@@ -253,7 +255,7 @@ class VirtualNetwork:
         self.rng = random.Random(faults.seed)
         self.now_ns = 0
         self.ranks: list[Rank] = []
-        self._links = Links(faults.impairments())
+        self._links = Links(faults.impairments(inbound=False), faults.impairments(inbound=True))
         self._aggregator: Forwarding = Compiled() if faults.aggregator == "p4" else Reference(faults.lanes)
         self._jobs: dict[int, ReferenceJob] = {}
         self._ends: dict[int, list[End]] = {}

@@ -163,6 +163,9 @@ def reduction(step: Step, given: list[Tensor], exact: bool, lanes: int) -> Expec
         total = combined(operator, total, tensor)
     if operator == "AVG":
         total = torch.div(total, len(given), rounding_mode="trunc").to(dtype)
+    if dtype.is_complex:  # PyTorch rounds a product otherwise in vectors of them
+        size = total.abs().to(torch.float64).repeat_interleave(2).numpy() * len(given)
+        return Expected(torch.view_as_real(total).reshape(-1).to(torch.float64), size * 4 * torch.finfo(dtype).eps)
     return Expected(total)
 
 
