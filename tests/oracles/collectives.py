@@ -141,7 +141,8 @@ def coalesced(step: Step, given: Sequence[Sequence[Tensor]], exact: bool, lanes:
         whole = reduction(step, [torch.cat([tensors[at] for at in places]) for tensors in given], exact, lanes)
         first = 0
         for at in places:
-            part = slice(first, first := first + given[0][at].numel())
+            numbers = given[0][at].numel() * (1 if whole.whole.dtype.is_complex or not dtype.is_complex else 2)
+            part = slice(first, first := first + numbers)
             found[at] = Expected(whole.whole[part], None if whole.tolerance is None else whole.tolerance[part])
     return tuple(found[at] for at in range(len(given[0])))
 
