@@ -31,6 +31,7 @@ SUMS = ("SUM", "AVG", "PREMUL_SUM")
 REDUCTIONS = ("all_reduce", "all_reduce_coalesced", "reduce", "reduce_scatter", "reduce_scatter_single")
 MOVES = ("broadcast", "all_gather", "all_gather_single", "gather", "scatter", "all_to_all", "all_to_all_single")
 CALLS = (*REDUCTIONS, *REDUCTIONS, "all_reduce", "all_reduce", *MOVES, "all_reduce_sparse", "barrier", "messages")
+MOST_RANKS = 5
 MOST_EXACT = 120
 """Elements of a sum that the oracle calculates in fractions."""
 LAYOUTS = ("plain", "plain", "plain", "strided", "transposed")

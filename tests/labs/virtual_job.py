@@ -29,6 +29,7 @@ from hostagent.protocol.wire import LANE_BYTES
 from hostagent.protocol.worker import CoreSettings, frame_job
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.loop.records import MESSAGE_NUMBERS
+from tests.generators.collective_programs import MOST_RANKS
 from tests.labs.links import NEVER_NS, Links
 from tests.labs.message_core import MessageCore
 from tests.labs.p4_aggregator import P4Aggregator
@@ -37,7 +38,7 @@ from tests.labs.worker_core import WorkerCore
 TICK_NS = 1_000_000
 MOST_TIME_NS = 3_600 * 10**9
 MOST_STEPS = 3_000_000
-P4_LANES, P4_SLOTS, MOST_RANKS = 64, 64, 5
+P4_LANES, P4_SLOTS = 64, 64
 FIRST_JOB = 7
 
 
