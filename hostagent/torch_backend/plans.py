@@ -298,7 +298,10 @@ def all_reduce_sparse(tensor: Tensor, counts: Sequence[int], member: Member) -> 
     shape = tensor.shape
 
     def add() -> None:
-        parts = [torch.sparse_coo_tensor(i.t(), values, shape) for i, values in zip(*gathered, strict=True)]
+        parts = [
+            torch.sparse_coo_tensor(i.t(), values, shape, check_invariants=False)
+            for i, values in zip(*gathered, strict=True)
+        ]
         held = parts[0]
         for part in parts[1:]:
             held = _sparse_sum(held, part)

@@ -315,7 +315,10 @@ class VirtualNetwork:
     def step(self) -> bool:
         """On to the next arrival, timer or end of a pause; False when there is none."""
         ends = [end for job in self._ends.values() for end in job]
-        arrival, alarm_ns = self._links.next_ns(), min((ns for ns in self._alarms if ns > self.now_ns), default=NEVER_NS)
+        arrival, alarm_ns = (
+            self._links.next_ns(),
+            min((ns for ns in self._alarms if ns > self.now_ns), default=NEVER_NS),
+        )
         next_ns = min(arrival, alarm_ns, *(end.due_ns for end in ends))
         if next_ns >= NEVER_NS:
             return False

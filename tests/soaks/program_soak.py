@@ -1,28 +1,45 @@
-"""Random programs of collectives and messages against a plain model.
+"""Random programs of collectives and messages against a plain model, in virtual time and on real ranks.
 
-    python -m tests.soaks.program_soak --programs 10000 --first 1
+    python -m tests.soaks.program_soak --programs 10000 --jobs 2
+    python -m tests.soaks.program_soak --live --programs 500
 
-In virtual time, with faults: real process groups on real cores (``tests.labs.virtual_job``). A program that fails is
-printed with its smallest form found and the line that repeats it.
+In virtual time: real process groups on real cores, with faults (``tests.labs.virtual_job``). A program that fails is
+printed with its smallest form found and the line that repeats it. ``--live``: five processes, shared memory and the
+compiled switch, with impairments and a switch that is killed (``tests.labs.live_programs``).
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
+import tempfile
 import time
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from torch._C._distributed_c10d import HashStore
 
 from hostagent.torch_backend.group import NetsumProcessGroup
 from tests.generators.collective_programs import Program, draw
+from tests.labs.live_programs import run_live
 from tests.labs.program_ranks import Outcome, differences, play
 from tests.labs.torch_ranks import TIMEOUT
 from tests.labs.virtual_job import Faults, VirtualNetwork, draw_faults
 
 REPORT_EVERY = 500
+LIVE_BLOCK = 50
+LIVE = (
+    ("", 0.0),
+    ("loss=0.01", 0.0),
+    ("loss=0.05&duplicate=0.05", 0.0),
+    ("delay=1ms&jitter=1ms&reorder=0.1", 0.0),
+    ("corrupt=0.002", 0.0),
+    ("rate=100Mbit&delay=500us&loss=0.01", 0.0),
+    ("loss=0.01", 4.0),
+)
+"""Impairments of every port, and how often the switch is killed, in seconds (0: never): for blocks of LIVE_BLOCK."""
 
 
 def run(program: Program, faults: Faults) -> list[str]:
@@ -81,19 +98,52 @@ def explain(seed: int) -> str:
     return "\n".join(lines)
 
 
+def find(seed: int) -> str:
+    """One program in virtual time: an empty string, or what to print."""
+    return explain(seed) if run(draw(seed), draw_faults(seed)) else ""
+
+
+def virtual(first: int, count: int, jobs: int) -> int:
+    """How many programs fail."""
+    started_s, failed = time.monotonic(), 0
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        for number, text in enumerate(pool.imap(find, range(first, first + count), chunksize=10), 1):
+            failed += bool(text)
+            if text:
+                print(text, flush=True)
+            if number % REPORT_EVERY == 0 or number == count:
+                print(f"{number} programs, {failed} failed, {time.monotonic() - started_s:.0f} s", flush=True)
+    return failed
+
+
+def live(first: int, count: int) -> int:
+    """How many blocks of programs fail."""
+    started_s, failed = time.monotonic(), 0
+    for begin in range(first, first + count, LIVE_BLOCK):
+        many = min(LIVE_BLOCK, first + count - begin)
+        impairments, kill_every_s = LIVE[begin // LIVE_BLOCK % len(LIVE)]
+        with tempfile.TemporaryDirectory(prefix="netsum-programs-") as folder:
+            problems = run_live(begin, many, impairments, Path(folder), kill_every_s=kill_every_s)
+        failed += bool(problems)
+        words = impairments or "no impairments"
+        words += f", switch killed every {kill_every_s:g} s" if kill_every_s else ""
+        spent_s = time.monotonic() - started_s
+        print("\n".join([*problems, f"live: {begin - first + many} programs ({words}), {spent_s:.0f} s"]), flush=True)
+    return failed
+
+
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--programs", type=int, default=10_000, help="number of programs")
     options.add_argument("--first", type=int, default=1, help="seed of the first; the others follow")
+    options.add_argument("--jobs", type=int, default=1, help="processes that play programs in virtual time")
+    options.add_argument("--live", action="store_true", help="on real ranks")
     given = options.parse_args()
-    started_s, failed = time.monotonic(), 0
-    for number, seed in enumerate(range(given.first, given.first + given.programs), 1):
-        if run(draw(seed), draw_faults(seed)):
-            failed += 1
-            print(explain(seed), flush=True)
-        if number % REPORT_EVERY == 0:
-            print(f"{number} programs, {failed} failed, {time.monotonic() - started_s:.0f} s", flush=True)
-    print(f"{given.programs} programs, {failed} failed, {time.monotonic() - started_s:.0f} s")
+    if given.live:
+        failed = live(given.first, given.programs)
+    else:
+        failed = virtual(given.first, given.programs, given.jobs)
+    print(f"{given.programs} programs: " + (f"{failed} failures" if failed else "all as the model says"))
     return int(failed > 0)
 
 

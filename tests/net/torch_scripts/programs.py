@@ -1,6 +1,6 @@
 """Random programs one after the other, on groups made for each: a line of JSON from every rank for each program.
 
-    python -m tests.labs.forked_ranks 5 programs.py FIRST COUNT LANES
+python -m tests.labs.forked_ranks 5 programs.py FIRST COUNT LANES
 """
 
 import json

@@ -349,6 +349,17 @@ def test_sparse_tensors_are_added_as_gloo_does():
         assert empty.to_dense().tolist() == [0] * 4
 
 
+def test_sparse_float16_is_added_though_pytorch_has_no_such_sum():
+    def body(group, rank):
+        tensor = torch.tensor([rank + 0.5, 0, 2048.0], dtype=torch.float16).to_sparse()
+        group.allreduce([tensor], reduce_options()).wait()
+        return tensor
+
+    for tensor in run_ranks(body, SIZE):
+        assert tensor.dtype == torch.float16
+        assert tensor.to_dense().tolist() == [4.5, 0, 6144]
+
+
 def test_only_sums_of_floats_are_asked_for_exactly():
     tensors = [torch.ones(2, dtype=dtype) for dtype in (torch.float16, torch.complex64, torch.int32)]
     for exact in (False, True):
