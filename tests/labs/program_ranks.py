@@ -17,7 +17,7 @@ from torch import Tensor
 from torch._C._distributed_c10d import _make_nccl_premul_sum
 
 from tests.generators.collective_programs import Letter, Program, Step
-from tests.oracles.collectives import Expected, dtype_of, factor_of, inputs_of, reduced, same
+from tests.oracles.collectives import Expected, factor_of, inputs_of, reduced
 
 GUARD = 77
 """What is between the elements of a tensor that is not one run of memory."""

@@ -409,9 +409,7 @@ class VirtualNetwork:
                 self.rng.choice(ready).run()
             elif all(rank.ended for rank in self.ranks):
                 return ""
-            elif self.now_ns > MOST_TIME_NS:
-                break
-            elif not self.step() and not self._plan:
+            elif self.now_ns > MOST_TIME_NS or (not self.step() and not self._plan):
                 break
             self._restart_at_times()
         waiting = [rank.number for rank in self.ranks if not rank.ended]

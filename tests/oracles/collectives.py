@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -175,7 +175,7 @@ def combined(operator: str, one: Tensor, other: Tensor) -> Tensor:
         if operator == "BXOR":
             return one ^ other
         return one | other if operator in ("SUM", "MAX", "BOR") else one & other
-    return {
+    combine: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
         "SUM": torch.add,
         "AVG": torch.add,
         "MIN": torch.minimum,
@@ -184,7 +184,8 @@ def combined(operator: str, one: Tensor, other: Tensor) -> Tensor:
         "BAND": torch.bitwise_and,
         "BOR": torch.bitwise_or,
         "BXOR": torch.bitwise_xor,
-    }[operator](one, other)
+    }
+    return combine[operator](one, other)
 
 
 def float_sum(given: list[Tensor], operator: str, exact: bool, lanes: int) -> Expected:

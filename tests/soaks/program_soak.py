@@ -67,7 +67,7 @@ def run(program: Program, faults: Faults) -> list[str]:
 
     outcomes, problem = network.run([lambda rank=rank: body(rank) for rank in range(program.ranks)])  # type: ignore[misc]
     found = differences([outcome for outcome in outcomes if outcome is not None])
-    return found + [problem] if problem else found
+    return [*found, problem] if problem else found
 
 
 def shrink(program: Program, faults: Faults) -> tuple[Program, Faults]:
@@ -82,7 +82,8 @@ def shrink(program: Program, faults: Faults) -> tuple[Program, Faults]:
         for item in fields(Faults):
             if item.name in ("seed", "lanes") or getattr(faults, item.name) == item.default:
                 continue
-            simpler = replace(faults, **{item.name: item.default})
+            change: dict[str, Any] = {item.name: item.default}
+            simpler = replace(faults, **change)
             if run(program, simpler):
                 faults, changed = simpler, True
     return program, faults
