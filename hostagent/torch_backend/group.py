@@ -175,7 +175,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         rows = self._gather_rows([mine._nnz(), mine.sparse_dim(), *mine.shape], "all_reduce sizes", opts)
         if any(row[1:] != rows[0][1:] for row in rows):
             shapes = ", ".join(f"rank {rank}: {row[2:]}" for rank, row in enumerate(rows))
-            raise RefusedError(f"netsum's {collective}: the ranks' shapes differ ({shapes})")
+            raise RefusedError(f"netsum's {collective}: the ranks' shapes differ in group {self._name!r} ({shapes})")
         plan = plans.all_reduce_sparse(mine, [row[0] for row in rows], self._member)
         plan.outputs = [tensor]
         return self._start("all_reduce_sparse", plan, opts, timeout)

@@ -1,8 +1,8 @@
 """Programs of collectives and messages on a few ranks, drawn from a seed.
 
 A program is one list of steps. Each rank carries out those of its groups in that order, and waits for each at once or
-later; so every step can end once its ranks have come to it, and no program deadlocks. What the tensors hold follows from
-a step's seed (``tests.oracles.collectives``), so that every rank knows what it must receive.
+later; so every step can end once its ranks have come to it, and no program deadlocks. What the tensors hold follows
+from a step's seed (``tests.oracles.collectives``), so that every rank knows what it must receive.
 """
 
 from __future__ import annotations

@@ -395,10 +395,11 @@ class VirtualNetwork:
         problem = self._play()
         for rank in self.ranks:
             rank.stop()
-        for rank in self.ranks:
-            if rank.error is not None:
-                raise rank.error
-        return [rank.result for rank in self.ranks], problem
+        results, errors = [rank.result for rank in self.ranks], [rank.error for rank in self.ranks if rank.error]
+        self.ranks.clear()  # they hold the network, and much memory with it
+        if errors:
+            raise errors[0]
+        return results, problem
 
     def _play(self) -> str:
         for _ in range(MOST_STEPS):

@@ -1,4 +1,4 @@
-"""What collectives and messages of ``tests.generators.collective_programs`` must bring, in plain torch and fractions."""
+"""What collectives and messages of ``tests.generators.collective_programs`` bring, in plain torch and fractions."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def test_sparse_tensors_are_added_as_gloo_does():
         group.allreduce([empty], reduce_options()).wait()
         with pytest.raises(RefusedError, match="supports SUM only, not MAX"):
             group.allreduce([tensor], reduce_options(OP.MAX))
-        with pytest.raises(RefusedError, match=r"shapes differ \(rank 0: \[4\], rank 1: \[5\]"):
+        with pytest.raises(RefusedError, match=r"shapes differ in group 'netsum' \(rank 0: \[4\], rank 1: \[5\]"):
             group.allreduce([torch.zeros(4 + rank).to_sparse()], reduce_options())
         assert value is hybrid
         return tensor, hybrid, empty
