@@ -16,6 +16,7 @@ from datetime import timedelta
 import torch.distributed as dist
 from lines import say
 
+from hostagent.transport.warm import ensure_warm
 from tests.labs.forked_ranks import fork_ranks
 from tests.labs.program_ranks import START, Rank
 from tests.labs.torch_jobs import free_port
@@ -79,4 +80,5 @@ def run_all(names: list[str]) -> None:
 
 if __name__ == "__main__":
     os.environ["OMP_NUM_THREADS"] = "1"
+    ensure_warm()  # compiled by ranks, the loops would take some of the time that each case has
     run_all(sys.argv[1:] or list(CASES))
