@@ -29,6 +29,9 @@ from tests.labs.torch_ranks import TIMEOUT
 from tests.labs.virtual_job import Faults, VirtualNetwork, draw_faults
 
 REPORT_EVERY = 500
+CHUNK, MOST_CHUNKS = 10, 40
+"""Programs that a process is given at a time; and how often, before another takes its place: its memory grows by up to
+4 MiB with each."""
 LIVE_BLOCK = 50
 LIVE = (
     ("", 0.0),
@@ -107,8 +110,8 @@ def find(seed: int) -> str:
 def virtual(first: int, count: int, jobs: int) -> int:
     """How many programs fail."""
     started_s, failed = time.monotonic(), 0
-    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        for number, text in enumerate(pool.imap(find, range(first, first + count), chunksize=10), 1):
+    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=MOST_CHUNKS) as pool:
+        for number, text in enumerate(pool.imap(find, range(first, first + count), chunksize=CHUNK), 1):
             failed += bool(text)
             if text:
                 print(text, flush=True)
