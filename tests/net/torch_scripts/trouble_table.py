@@ -51,9 +51,8 @@ def perform(case: Case, rank: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     for work in started.works:
         work.wait()
-    dist.group.WORLD.barrier(
-        timeout=timedelta(seconds=BOUND_S)
-    )  # for ranks that the trouble does not reach in the call
+    # for ranks that the trouble does not reach in the call
+    dist.group.WORLD.barrier(timeout=timedelta(seconds=BOUND_S)).wait()
 
 
 def run_all(names: list[str]) -> None:
