@@ -1,6 +1,6 @@
 """Ranks that disagree, end or do not come, in every kind of call: what each rank is told, and that its process ends.
 
-The suite takes every ninth case; NETSUM_TROUBLES=all, as in `make soak-programs`, takes all.
+The suite takes every ninth case; NETSUM_TROUBLES=all takes all.
 """
 
 from __future__ import annotations
