@@ -60,7 +60,7 @@ def test_every_rank_is_told_rank_operation_and_group_and_ends(told: dict[str, To
 
 def words_missing(case: Case, error: str) -> list[str]:
     """What an error ought to say, and doesn't: the troubled rank, the group, a call."""
-    called = case.step.call.removesuffix("_single").removesuffix("_coalesced")
+    called = case.step.call.removesuffix("_single").removesuffix("_coalesced").removesuffix("_sparse")
     calls = ["send(", "recv("] if called == "messages" else [called, "reduce_scatter"]  # of what is composed
     is_named = any(call in error for call in (*calls, "barrier("))
     is_rank_named = f"rank {TROUBLED}" in error or (case.from_any and "no rank has sent anything" in error)
