@@ -7,7 +7,7 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model mininet tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup shell-setup demo test conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack clean protos
+.PHONY: help setup shell-setup demo test conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -75,6 +75,13 @@ soak-rack: setup ## two tenants, SOAK_STEPS steps (10000), 1 % loss, kills, a re
 
 soak: setup ## a million random and damaged packets through every program, both engines compared
 	$(BIN)/python -m emulator.harness.fuzz.soak tests/conformance/stf
+
+PROGRAMS ?= 10000
+LIVE_PROGRAMS ?= 500
+PROGRAM_SEED ?= 1
+soak-programs: setup ## PROGRAMS (10000) random programs of collectives in virtual time, LIVE_PROGRAMS (500) on real ranks
+	$(BIN)/python -W ignore -m tests.soaks.program_soak --programs $(PROGRAMS) --first $(PROGRAM_SEED) --jobs $(JOBS)
+	$(BIN)/python -W ignore -m tests.soaks.program_soak --live --programs $(LIVE_PROGRAMS) --first $(PROGRAM_SEED)
 
 protos: setup ## generate the stubs of our gRPC services (needs grpcio-tools)
 	$(BIN)/python -m hostagent.protocol.services.generate

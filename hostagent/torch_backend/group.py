@@ -182,10 +182,10 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         if reduction.name != "SUM":
             raise RefusedError(f"netsum's {collective} supports SUM only, not {reduction.name}")
         mine = tensor.detach().coalesce()
-        rows = self._gather_rows([mine._nnz(), mine.sparse_dim(), *mine.shape], "all_reduce sizes", opts)
+        rows = self._gather_rows([mine._nnz(), mine.sparse_dim(), *mine.shape], "all_reduce_sparse sizes", opts)
         if any(row[1:] != rows[0][1:] for row in rows):
             shapes = ", ".join(f"rank {rank}: {row[2:]}" for rank, row in enumerate(rows))
-            raise RefusedError(f"netsum's {collective}: the ranks' shapes differ ({shapes})")
+            raise RefusedError(f"netsum's {collective}: the ranks' shapes differ in group {self._name!r} ({shapes})")
         plan = plans.all_reduce_sparse(mine, [row[0] for row in rows], self._member)
         plan.outputs = [tensor]
         return self._start("all_reduce_sparse", plan, opts, timeout)
@@ -409,7 +409,9 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         """Every rank's list of so many integers; blocks for one small all_gather."""
         mine = torch.tensor(row, dtype=torch.int64)
         rows = [torch.empty_like(mine) for _ in range(self._member.size)]
-        self._start(event, plans.all_gather(rows, mine, self._member), opts).wait()
+        plan = plans.all_gather(rows, mine, self._member)
+        plan.operations = [replace(operation, collective=event) for operation in plan.operations]
+        self._start(event, plan, opts).wait()
         return [each.tolist() for each in rows]
 
     def _reduction(self, opts: Any, collective: str) -> Reduction:

@@ -88,12 +88,12 @@ class Plan:
         self.messages.append(_message(collective, False, peer, memory, tag))
 
     def receive(self, tensor: Tensor, peer: int, collective: str, tag: int | None = None) -> None:
-        """One message into the tensor."""
-        memory = self.scratch_for(tensor)
-        self.source = np.full(1, -1, np.int64)
-        self.messages.append(
-            replace(_message(collective, True, peer, memory, tag), source_address=self.source.ctypes.data)
-        )
+        """One message into the tensor. Of one with a tag, which a plan has one of, the source is noted."""
+        message = _message(collective, True, peer, self.scratch_for(tensor), tag)
+        if tag is not None:
+            self.source = np.full(1, -1, np.int64)
+            message = replace(message, source_address=self.source.ctypes.data)
+        self.messages.append(message)
 
     def scratch_for(self, tensor: Tensor) -> Tensor:
         """Memory that the tensor's result may be written to; copied back at the end if not its own."""
@@ -298,14 +298,24 @@ def all_reduce_sparse(tensor: Tensor, counts: Sequence[int], member: Member) -> 
     shape = tensor.shape
 
     def add() -> None:
-        parts = [torch.sparse_coo_tensor(i.t(), values, shape) for i, values in zip(*gathered, strict=True)]
+        parts = [
+            torch.sparse_coo_tensor(i.t(), values, shape, check_invariants=False)
+            for i, values in zip(*gathered, strict=True)
+        ]
         held = parts[0]
         for part in parts[1:]:
-            held = held + part
+            held = _sparse_sum(held, part)
         plan.outputs[0].copy_(held.coalesce())
 
     plan.local.append(add)
     return plan
+
+
+def _sparse_sum(one: Tensor, other: Tensor) -> Tensor:
+    """PyTorch adds no sparse float16 tensors on a CPU; each sum in float32, rounded, has the same bits."""
+    if one.dtype is not torch.float16:
+        return one + other
+    return (one.float() + other.float()).half()
 
 
 def broadcast(tensor: Tensor, root: int, member: Member) -> Plan:
@@ -329,11 +339,11 @@ def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> P
         return _composed_reduce(tensor, root, reduction, member)
     if member.rank == root:
         plan = all_reduce(tensor, reduction, member, "reduce")
-        spans = (plan.operations[0].input, plan.operations[0].output)
-    else:
-        plan = Plan(outputs=[tensor])
-        memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else reduction.scaled(tensor))
-        spans = (span(memory), span(memory) if wants_whole_output(tensor, reduction) else NOTHING)
+        plan.operations = [replace(operation, root=root) for operation in plan.operations]
+        return plan
+    plan = Plan(outputs=[tensor])
+    memory = plan.input_of(tensor.clone() if wants_whole_output(tensor, reduction) else reduction.scaled(tensor))
+    spans = (span(memory), span(memory) if wants_whole_output(tensor, reduction) else NOTHING)
     plan.operations = [_operation("reduce", tensor, tensor.numel(), reduction, spans, root)]
     return plan
 

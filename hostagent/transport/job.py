@@ -65,7 +65,7 @@ from hostagent.transport.loop.records import (
 )
 from hostagent.transport.messages import JobMessages
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError
+from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError, label_of
 
 REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
@@ -442,7 +442,8 @@ class JobChannel:
             return self._report_refusal()
         if status == loop.FAILED_PEER_LEFT:
             left = self._messages.left_peer() if number >= MESSAGE_NUMBERS else self._peer_left
-            text = f"rank {left} has left the group, and {self._name(number)} needs it"
+            group = label_of(self.membership.group)
+            text = f"rank {left} has left group {group!r}, and {self._name(number)} needs it"
             return self._fail_locally(TransportError(text, Cause.LOST))
         what = f"was refused{self._legality(number)}" if status == loop.FAILED_REFUSED else f"failed with code {status}"
         return self._report_failure(f"{self._name(number)} {what}; this is a bug", Cause.LOCAL)

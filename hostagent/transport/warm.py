@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.native.jit_cache import source_stamp
 from emulator.native.loops_file import adopt_loops
-from emulator.native.object_code import ObjectCodeError
+from emulator.native.object_code import ObjectCodeError, release_linker
 
 _adopted = False
 
@@ -22,6 +22,7 @@ def ensure_warm(*, say: bool = True) -> bool:
     except (OSError, ObjectCodeError):
         return False  # no place to cache in, or another compiler than ours: each rank compiles for itself
     _adopted = True
+    release_linker()
     return compiled
 
 

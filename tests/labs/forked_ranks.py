@@ -28,16 +28,11 @@ def run_rank(script: dict[str, Any]) -> int:
     return 0
 
 
-def main() -> int:
-    """0 if every rank ended well."""
-    size, path, *arguments = sys.argv[1:]
-    sys.argv = [path, *arguments]
-    sys.path.insert(0, str(Path(path).parent))
-    os.environ |= {"WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    os.environ["OMP_NUM_THREADS"] = "1"
-    script = runpy.run_path(path, run_name="forked")
+def fork_ranks(size: int, port: int, script: dict[str, Any]) -> list[int]:
+    """A process for each rank, in which the script's ``main`` runs; their ids."""
+    os.environ |= {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     ranks = []
-    for rank in range(int(size)):
+    for rank in range(size):
         pid = os.fork()
         if pid == 0:
             os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
@@ -46,6 +41,17 @@ def main() -> int:
             sys.stderr.flush()
             os._exit(code)
         ranks.append(pid)
+    return ranks
+
+
+def main() -> int:
+    """0 if every rank ended well."""
+    size, path, *arguments = sys.argv[1:]
+    sys.argv = [path, *arguments]
+    sys.path.insert(0, str(Path(path).parent))
+    os.environ["OMP_NUM_THREADS"] = "1"
+    script = runpy.run_path(path, run_name="forked")
+    ranks = fork_ranks(int(size), free_port(), script)
     return int(any(os.waitpid(pid, 0)[1] for pid in ranks))
 
 

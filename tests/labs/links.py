@@ -13,8 +13,10 @@ NEVER_NS = 2**62
 class Links:
     """Receivers are integers; two of them are the ends ``to`` and ``-1 - to`` of one cable."""
 
-    def __init__(self, impairments: Impairments) -> None:
+    def __init__(self, impairments: Impairments, inbound: Impairments | None = None) -> None:
+        """``inbound``: of the negative ends, where they differ."""
         self._impairments = impairments
+        self._inbound = inbound
         self._links: dict[int, Link] = {}
         self._due_ns: dict[Link, tuple[int, int]] = {}
         """Of each link with frames under way: when the next one is due, and its receiver."""
@@ -30,7 +32,8 @@ class Links:
     def send(self, to: int, frame: bytes, now_ns: int) -> None:
         if to not in self._links:
             stream = 2 * to if to >= 0 else 2 * (-1 - to) + 1
-            self._links[to] = Link(self._impairments, stream=stream)
+            impairments = self._inbound if self._inbound is not None and to < 0 else self._impairments
+            self._links[to] = Link(impairments, stream=stream)
         self._links[to].send(now_ns, frame)
         self.sent += 1
         self._note(self._links[to], to)

@@ -22,6 +22,7 @@ from hostagent.protocol.messages import (
     REQUEST,
     REQUEST_FIELDS,
     WHOLE_TAG,
+    Message,
     MessageMemory,
     MessageSettings,
     message_fail,
@@ -31,6 +32,7 @@ from hostagent.protocol.messages import (
     message_peer_left,
     message_poll_transmit,
     message_receive,
+    message_request_of,
     message_resume,
     message_submit,
     message_take_completion,
@@ -100,6 +102,12 @@ class MessageCore:
             call=call,
             source_address=0 if source is None else source.ctypes.data,
         )
+
+    def post(self, message: Message, number: int) -> int:
+        """A message as the process group makes it; its number, or what ``message_submit`` returns instead."""
+        request = np.zeros(1, REQUEST)
+        request[0] = message_request_of(message, number)
+        return int(message_submit(self.memory.address, request.ctypes.data))
 
     def receive(self, frame: bytes, now_ns: int) -> str:
         """Take a frame; returns "" when it was used, else the reason why not."""

@@ -53,7 +53,7 @@ def report(world: World, process: int, message: pb.Fail) -> None:
         return
     job, member = found
     if not message.HasField("mismatch"):
-        report = f"rank {member.rank} ({member.name}) reports: {message.cause}"
+        report = f"rank {member.rank} of group {job.label!r} ({member.name}) reports: {message.cause}"
         fail_job(world, job, f"{job.delivery_problem}. So {report}" if job.delivery_problem else report, message.ending)
         return
     asked = message.mismatch

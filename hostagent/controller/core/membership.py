@@ -6,7 +6,7 @@ from hostagent.controller.core import departure, failure, messages
 from hostagent.controller.core.effects import Install
 from hostagent.controller.core.lifecycle import JobEvent, JobState
 from hostagent.controller.core.messages import Reason
-from hostagent.controller.core.model import Capacity, Job, Member, Presence, Waiter, World, label_of
+from hostagent.controller.core.model import Capacity, Job, Member, Presence, Waiter, World
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC, NoPort
 from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotsExhausted
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
@@ -14,6 +14,7 @@ from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.window import MOST_RANKS
+from hostagent.transport.session.terms import label_of
 
 
 def join(world: World, process: int, request: int, message: pb.Join) -> None:

@@ -5,7 +5,6 @@ Times are nanoseconds of whatever monotonic clock the shell passes in.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,7 +15,7 @@ from hostagent.controller.core.ports import PortBook
 from hostagent.controller.core.slots import LARGEST_WINDOW, SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.services.session_pb2 import Failed, ServerMessage
-from hostagent.transport.session.terms import LONGEST_SILENCE_NS
+from hostagent.transport.session.terms import LONGEST_SILENCE_NS, label_of
 
 SECOND_NS = 1_000_000_000
 
@@ -72,14 +71,6 @@ class Capacity:
     """Messages need UDP checksums whatever the ranks' ports: they may cross a cable between racks."""
     aggregator: str = ""
     """Its name, for people."""
-
-
-_UNIQUE_TAIL = re.compile(r"(?<=.)(\.\d+)?\.[0-9a-f]{32}$")
-
-
-def label_of(group: str) -> str:
-    """A group's name without the number and random word that make it unique: nobody wants to read those."""
-    return _UNIQUE_TAIL.sub("", group)
 
 
 class Presence(Enum):

@@ -11,9 +11,10 @@ from __future__ import annotations
 from hostagent.controller.core import departure, failure, membership, messages, restart
 from hostagent.controller.core.effects import Disconnect
 from hostagent.controller.core.lifecycle import HAS_LEASE, JobState
-from hostagent.controller.core.model import SECOND_NS, Job, Member, Presence, Process, World, label_of
+from hostagent.controller.core.model import SECOND_NS, Job, Member, Presence, Process, World
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
+from hostagent.transport.session.terms import label_of
 
 
 def attach(world: World, connection: int, hello: pb.Hello) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 from dataclasses import dataclass
 
@@ -17,6 +18,14 @@ HEARTBEAT_MAGIC = b"netsumhb"
 HEARTBEAT_INTERVAL_NS = 1_000_000_000
 LONGEST_SILENCE_NS = 5 * HEARTBEAT_INTERVAL_NS
 """Time without a heartbeat after which the controller takes a rank for dead."""
+
+
+_UNIQUE_TAIL = re.compile(r"(?<=.)(\.\d+)?\.[0-9a-f]{32}$")
+
+
+def label_of(group: str) -> str:
+    """A group's name without the number and random word that make it unique: nobody wants to read those."""
+    return _UNIQUE_TAIL.sub("", group)
 
 
 class SessionError(Exception):

@@ -339,7 +339,7 @@ def test_sparse_tensors_are_added_as_gloo_does():
         group.allreduce([empty], reduce_options()).wait()
         with pytest.raises(RefusedError, match="supports SUM only, not MAX"):
             group.allreduce([tensor], reduce_options(OP.MAX))
-        with pytest.raises(RefusedError, match=r"shapes differ \(rank 0: \[4\], rank 1: \[5\]"):
+        with pytest.raises(RefusedError, match=r"shapes differ in group 'netsum' \(rank 0: \[4\], rank 1: \[5\]"):
             group.allreduce([torch.zeros(4 + rank).to_sparse()], reduce_options())
         assert value is hybrid
         return tensor, hybrid, empty
@@ -349,6 +349,17 @@ def test_sparse_tensors_are_added_as_gloo_does():
         assert tensor.to_dense().tolist() == [1, 1, 10, 0]
         assert hybrid.to_dense()[:, 1].tolist() == [[1, 1, 1]] * SIZE + [[0, 0, 0]]
         assert empty.to_dense().tolist() == [0] * 4
+
+
+def test_sparse_float16_is_added_though_pytorch_has_no_such_sum():
+    def body(group, rank):
+        tensor = torch.tensor([rank + 0.5, 0, 2048.0], dtype=torch.float16).to_sparse()
+        group.allreduce([tensor], reduce_options()).wait()
+        return tensor
+
+    for tensor in run_ranks(body, SIZE):
+        assert tensor.dtype == torch.float16
+        assert tensor.to_dense().tolist() == [4.5, 0, 6144]
 
 
 def test_only_sums_of_floats_are_asked_for_exactly():

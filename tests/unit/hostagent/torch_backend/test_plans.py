@@ -171,3 +171,22 @@ def test_uneven_parts():
     up = [sum(message_bytes(sizes[rank][peer]) for peer in range(SIZE) if peer != rank) for rank in range(SIZE)]
     down = [sum(message_bytes(sizes[peer][rank]) for peer in range(SIZE) if peer != rank) for rank in range(SIZE)]
     assert played(plan) == list(zip(up, down, strict=True))
+
+
+@pytest.mark.parametrize("rank", range(2))
+def test_a_reduction_of_complex_numbers_is_one_of_their_parts(rank):
+    [operation] = plans.reduce(torch.ones(5, dtype=torch.complex64), 1, SUM, Member(rank, 2)).operations
+    assert (operation.elements, operation.input.count, operation.root) == (10, 10, 1)
+
+
+def test_sources_are_noted_in_memory_that_lives_as_long_as_the_receive():
+    """A plan has one such place, so none for the many receives of an exchange."""
+    tensors = [torch.ones(3) for _ in range(SIZE)]
+    exchanges = (
+        plans.all_to_all(tensors, tensors, Member(0, SIZE)),
+        plans.gather(tensors, tensors[0], 0, Member(0, SIZE)),
+    )
+    assert {message.source_address for plan in exchanges for message in plan.messages} == {0}
+    plan = plans.receive(tensors[0], 1, 0, Member(0, SIZE))
+    assert plan.source is not None
+    assert plan.messages[0].source_address == plan.source.ctypes.data

@@ -145,7 +145,7 @@ def test_a_rank_that_left_fails_only_what_needs_it():
         assert net.channels[0].failure(early[0]) is None
         late = net.channels[0].submit(sum_of(arrays[0]))
         assert net.channels[0].wait(late, PATIENCE_S)
-        assert "rank 1 has left the group, and all_reduce(SUM, int32, 100 elements)" in str(
+        assert "rank 1 has left group 'test', and all_reduce(SUM, int32, 100 elements)" in str(
             net.channels[0].failure(late)
         )
 

@@ -143,7 +143,7 @@ def test_what_needs_a_rank_that_has_left_fails():
         number = net.channels[0].post(receive(np.zeros(8, np.uint8), 2, 5))
         net.channels[0].on_peer_left(2, 0)
         assert net.channels[0].wait(number, PATIENCE_S)
-        assert "rank 2 has left the group, and recv(uint8, 8 elements, from rank 2" in str(
+        assert "rank 2 has left group 'test', and recv(uint8, 8 elements, from rank 2" in str(
             net.channels[0].failure(number)
         )
 
