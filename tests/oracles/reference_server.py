@@ -19,7 +19,7 @@ from hostagent.protocol.quantizer.classes import value_of_classes
 from hostagent.protocol.reference import MODULUS, Lanes, ReferenceAggregator, ReferenceJob, SlotSet
 from hostagent.protocol.served import Action, ServedFlag, Status
 from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
-from hostagent.protocol.worker.plan import LARGEST_GROUP, exponent_position, group_count, grouped_part
+from hostagent.protocol.worker.plan import exponent_position, group_count, group_size, grouped_part
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -79,6 +79,7 @@ class Served:
     """lr, momentum or beta1, dampening or beta2, eps, weight decay, rescale, max norm: float64."""
     updates: int
     lanes: int
+    window: int
     data: Floats = field(default_factory=lambda: np.zeros(0, np.float32))
     classes: dict[int, Lanes] = field(default_factory=dict)
     done: set[int] = field(default_factory=set)
@@ -90,7 +91,7 @@ class Served:
 
     @property
     def group(self) -> int:
-        return min(self.lanes, LARGEST_GROUP)
+        return int(group_size(self.lanes, self.window))
 
     @property
     def groups(self) -> int:
@@ -113,14 +114,14 @@ class Served:
         return slice(index * self.lanes, min((index + 1) * self.lanes, self.elements))
 
 
-def read_announcement(first: int, lanes: Lanes) -> Served:
+def read_announcement(first: int, lanes: Lanes, window: int) -> Served:
     """An announcement's lanes."""
     words = [int(word) for word in lanes[:32]]
     pair = lambda at: words[at] << 32 | words[at + 1]  # noqa: E731
     numbers = lanes[12:26].astype(">u4").view(">f8").astype(np.float64)
     return Served(
         *(first, Action(words[1]), words[2], pair(3), words[5], pair(6), words[8], words[9], words[10], words[11]),
-        *(numbers, pair(26), len(lanes)),
+        *(numbers, pair(26), len(lanes), window),
     )
 
 
@@ -226,7 +227,7 @@ class ReferenceServer(ReferenceAggregator):
         return int(state.exponents[place].view(np.int32)[index % op.group])
 
     def _announced(self, job: ReferenceJob, state: JobState, held: SlotSet) -> Lanes:
-        op, service = read_announcement(held.chunk, held.sums), state.service
+        op, service = read_announcement(held.chunk, held.sums, job.window), state.service
         if op.action == Action.WRITE and op.flags & ServedFlag.ANEW and service.step == 0:
             service.keys.clear()
         key = service.keys.get(op.key)

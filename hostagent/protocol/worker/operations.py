@@ -28,7 +28,7 @@ from hostagent.protocol.worker.exact_plan import (
     range_position,
 )
 from hostagent.protocol.worker.lists import chunk_of
-from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count, grouped_part
+from hostagent.protocol.worker.plan import group_count, group_size, grouped_part
 from hostagent.protocol.worker.records import (
     ANNOUNCED,
     COMPLETION_BYTES,
@@ -188,7 +188,7 @@ def cut(core: Any, operation: Any) -> None:
     elif operation.kind == QUERY:
         operation.chunks = 0
     operation.lead = 1 if is_served(operation) else 0
-    operation.group_chunks = min(core.lanes, LARGEST_GROUP)
+    operation.group_chunks = group_size(core.lanes, core.window)
     if operation.exact == BY_RANGE:
         operation.group_chunks = group_blocks(core.lanes)
     has_exponents = operation.exact == BY_RANGE or (is_float_sum(operation) and operation.exact == ROUNDED)

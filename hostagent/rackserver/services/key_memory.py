@@ -10,7 +10,7 @@ from typing import Any
 from emulator.native.atomics import atomic_add64, load_once64
 from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, load_u8, store_i32, store_i64, store_u8, zero_bytes
-from hostagent.protocol.worker.plan import LARGEST_GROUP, group_count
+from hostagent.protocol.worker.plan import group_count, group_size
 from hostagent.rackserver.records import BLOCK_BYTES
 from hostagent.rackserver.services.optimizer_step import key_of
 from hostagent.rackserver.services.records import BUFFERS_AT, MAX_BUFFERS, key_at, service_at
@@ -63,7 +63,7 @@ def make_key(service: Any, key: Any, number: int, elements: int) -> Any:
     """A key that the service does not have yet; False when there is no room for it."""
     chunks = (elements + service.lanes - 1) // service.lanes
     key.number, key.elements, key.chunks = number, elements, chunks
-    key.group = min(service.lanes, LARGEST_GROUP)
+    key.group = group_size(service.lanes, service.window)
     key.groups = group_count(chunks, key.group)
     key.block_log2 = block_log2(service)
     key.states, key.updates, key.written, key.pushed_step, key.born = 0, 0, 0, -1, -1

@@ -22,7 +22,7 @@ from tests.labs import message_core, protocol
 from tests.labs.links import NEVER_NS, Links
 from tests.oracles.volumes import Volume, Volumes
 
-LANES, SIZE = 64, 4
+LANES, SIZE, WINDOW = 64, 4, 16
 SUM = Reduction("SUM")
 Measured = list[Volume]
 """Of each rank: bytes up, bytes down."""
@@ -63,7 +63,7 @@ def measured(made: list[Plan]) -> Measured:
 
 
 def sums(made: list[Plan]) -> CountedLinks:
-    lab = protocol.make_lab(protocol.Schedule(seed=0, workers=SIZE, window=16, lanes=LANES))
+    lab = protocol.make_lab(protocol.Schedule(seed=0, workers=SIZE, window=WINDOW, lanes=LANES))
     links = counted(lab.network)
     for rank, plan in enumerate(made):
         for operation in plan.operations:
@@ -110,7 +110,7 @@ class Case:
 
     @property
     def formulas(self) -> Volumes:
-        return Volumes(SIZE, LANES, self.count, self.dtype)
+        return Volumes(SIZE, LANES, self.count, self.dtype, WINDOW)
 
 
 CASES = [Case(1, torch.int32), Case(900, torch.int32), Case(5000, torch.float32)]
