@@ -1,0 +1,102 @@
+"""`BlockKernels` in Triton: one pass over memory each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from hostagent.protocol.quantizer.blocks import LEAD_BITS
+
+BLOCK = 1024
+"""Elements of one program."""
+
+ZERO = tl.constexpr(-(2**31))
+NOT_FINITE = tl.constexpr(2**31 - 1)
+ROUNDER = tl.constexpr(6755399441055744.0)
+"""1.5 * 2^52: a float64 to which an integer is added by its last bits. What is below is rounded to nearest even."""
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _exponents(values: Any, out: Any, count: Any, chunk: Any, BLOCK: tl.constexpr) -> None:
+    number = tl.program_id(0).to(tl.int64)
+    places = tl.arange(0, BLOCK)
+    largest = tl.zeros((BLOCK,), tl.int32)
+    for start in range(0, chunk, BLOCK):
+        within = start + places
+        mine = number * chunk + within
+        value = tl.load(values + mine, mask=(within < chunk) & (mine < count), other=0.0).to(tl.float32)
+        largest = tl.maximum(largest, value.to(tl.int32, bitcast=True) & 0x7FFFFFFF)
+    bits = tl.max(largest, 0)
+    subnormal = (bits.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 275
+    exponent = tl.where(bits >= 0x00800000, (bits >> 23) - 126, subnormal)
+    exponent = tl.where(bits == 0, ZERO, exponent)
+    exponent = tl.where(bits >= 0x7F800000, NOT_FINITE, exponent)
+    tl.store(out + number, exponent)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _power_of_two(exponent: Any) -> Any:
+    limited = tl.minimum(tl.maximum(exponent.to(tl.int64), -1022), 1023)
+    return ((limited + 1023) << 52).to(tl.float64, bitcast=True)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _quantize(values: Any, exponents: Any, out: Any, count: Any, chunk: Any, lead: Any, BLOCK: tl.constexpr) -> None:
+    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = mine < count
+    exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
+    value = tl.load(values + mine, mask=inside, other=0.0).to(tl.float32).to(tl.float64)
+    scale = tl.where(exponent == ZERO, 0.0, _power_of_two(lead - exponent.to(tl.int64)))
+    rounded = (value * scale + ROUNDER).to(tl.int64, bitcast=True)
+    tl.store(out + mine, rounded.to(tl.int32), mask=inside)
+
+
+@triton.jit(do_not_specialize=["divisor"])  # type: ignore[untyped-decorator]
+def _dequantize(
+    lanes: Any,
+    exponents: Any,
+    out: Any,
+    count: Any,
+    chunk: Any,
+    lead: Any,
+    divisor: Any,
+    TO_ODD: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = mine < count
+    exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
+    lane = tl.load(lanes + mine, mask=inside, other=0).to(tl.float64)
+    unit = tl.where(exponent == ZERO, 0.0, _power_of_two(exponent.to(tl.int64) - lead))
+    exact = lane * unit / divisor.to(tl.float64)
+    nearest = exact.to(tl.float32)
+    if TO_ODD:
+        back = nearest.to(tl.float64)
+        bits = nearest.to(tl.int32, bitcast=True)
+        below = tl.where(tl.abs(back) > tl.abs(exact), bits - 1, bits)
+        nearest = tl.where(back == exact, bits, below | 1).to(tl.float32, bitcast=True)
+    tl.store(out + mine, nearest.to(out.dtype.element_ty), mask=inside)
+
+
+class TritonKernels:
+    """See `block_kernels.BlockKernels`."""
+
+    def exponents(self, values: Tensor, chunk: int, out: Tensor) -> None:
+        block = min(BLOCK, triton.next_power_of_2(chunk))
+        _exponents[(out.numel(),)](values, out, values.numel(), chunk, BLOCK=block)
+
+    def quantize(self, values: Tensor, exponents: Tensor, chunk: int, workers_log2: int, out: Tensor) -> None:
+        count = values.numel()
+        grid = (triton.cdiv(count, BLOCK),)
+        _quantize[grid](values, exponents, out, count, chunk, LEAD_BITS - workers_log2, BLOCK=BLOCK)
+
+    def dequantize(
+        self, lanes: Tensor, exponents: Tensor, chunk: int, workers_log2: int, divisor: int, out: Tensor
+    ) -> None:
+        count, lead, to_odd = lanes.numel(), LEAD_BITS - workers_log2, out.dtype is not torch.float32
+        grid = (triton.cdiv(count, BLOCK),)
+        _dequantize[grid](lanes, exponents, out, count, chunk, lead, divisor, TO_ODD=to_odd, BLOCK=BLOCK)
