@@ -21,6 +21,23 @@ ROUNDER = tl.constexpr(6755399441055744.0)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
+def _widened(value: Any) -> Any:
+    """To float32, exactly, bfloat16 by its bits: not every conversion of Triton keeps its subnormals."""
+    if value.dtype == tl.bfloat16:
+        return (value.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    return value.to(tl.float32)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _narrowed(value: Any, dtype: tl.constexpr) -> Any:
+    """From float32, to nearest even; not NaN."""
+    if dtype == tl.bfloat16:
+        bits = value.to(tl.int32, bitcast=True)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(tl.int16).to(tl.bfloat16, bitcast=True)
+    return value.to(dtype)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
 def _exponents(values: Any, out: Any, count: Any, chunk: Any, BLOCK: tl.constexpr) -> None:
     number = tl.program_id(0).to(tl.int64)
     places = tl.arange(0, BLOCK)
@@ -28,7 +45,8 @@ def _exponents(values: Any, out: Any, count: Any, chunk: Any, BLOCK: tl.constexp
     for start in range(0, chunk, BLOCK):
         within = start + places
         mine = number * chunk + within
-        value = tl.load(values + mine, mask=(within < chunk) & (mine < count), other=0.0).to(tl.float32)
+        value = tl.load(values + mine, mask=(within < chunk) & (mine < count), other=0.0)
+        value = _widened(value)
         largest = tl.maximum(largest, value.to(tl.int32, bitcast=True) & 0x7FFFFFFF)
     bits = tl.max(largest, 0)
     subnormal = (bits.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 275
@@ -49,7 +67,7 @@ def _quantize(values: Any, exponents: Any, out: Any, count: Any, chunk: Any, lea
     mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = mine < count
     exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
-    value = tl.load(values + mine, mask=inside, other=0.0).to(tl.float32).to(tl.float64)
+    value = _widened(tl.load(values + mine, mask=inside, other=0.0)).to(tl.float64)
     scale = tl.where(exponent == ZERO, 0.0, _power_of_two(lead - exponent.to(tl.int64)))
     rounded = (value * scale + ROUNDER).to(tl.int64, bitcast=True)
     tl.store(out + mine, rounded.to(tl.int32), mask=inside)
@@ -79,7 +97,7 @@ def _dequantize(
         bits = nearest.to(tl.int32, bitcast=True)
         below = tl.where(tl.abs(back) > tl.abs(exact), bits - 1, bits)
         nearest = tl.where(back == exact, bits, below | 1).to(tl.float32, bitcast=True)
-    tl.store(out + mine, nearest.to(out.dtype.element_ty), mask=inside)
+    tl.store(out + mine, _narrowed(nearest, out.dtype.element_ty), mask=inside)
 
 
 class TritonKernels:
