@@ -64,8 +64,8 @@ class StagedWork(NetsumWork):
         except Exception as error:  # this rank lacks an operation that the others have started
             self._cause = TransportError(f"cannot bring its input from the device: {error}", Cause.LOCAL)
             self._channel.fail(self._cause)
-        self._started.set()
         self._memory_used()
+        self._started.set()
 
     def submit(self, operation: Operation, arrived: Callable[[], None] | None = None) -> int:
         """See `transfer.Start`."""
