@@ -47,6 +47,7 @@ BENCH = Group(
         "collectives": Entry(
             "bench.command:collectives", "Every operation of torch.distributed by size, next to gloo."
         ),
+        "cuda": Entry("bench.command:cuda", "Tensors on a GPU: an all_reduce and a DDP step, next to gloo."),
         "switch": Entry("bench.command:switch", "Compiled P4 programs on one core, next to hand-written loops."),
         "tables": Entry(
             "bench.command:tables", "Table lookups by kind of key and size, next to a loop without tables."

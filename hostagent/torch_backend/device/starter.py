@@ -6,6 +6,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
+CLOSE_S = 5.0
+"""The most that ``close`` waits for a device."""
+
 
 class Starter:
     """One thread of one process group, which starts with the first call and is a daemon."""
@@ -36,10 +39,12 @@ class Starter:
             return self._changed.wait_for(lambda: not self._unstarted, timeout_s)
 
     def close(self) -> None:
-        """End the thread once all has been started."""
+        """End the thread once all has been started: no call of torch's may run in it when the process ends."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(CLOSE_S)
 
     def _run(self) -> None:
         while True:
