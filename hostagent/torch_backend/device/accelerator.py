@@ -141,8 +141,8 @@ def cuda_kernels(device: torch.device) -> BlockKernels:
         from hostagent.torch_backend.device.triton_kernels import TritonKernels
 
         kernels = TritonKernels()
-        one = torch.ones(1, device=device)
-        kernels.exponents(one, 1, torch.empty(1, dtype=torch.int32, device=device))
+        with torch.cuda.device(device):
+            kernels.exponents(torch.ones(1, device=device), 1, torch.empty(1, dtype=torch.int32, device=device))
     except Exception:
         return TorchKernels()
     return kernels

@@ -106,7 +106,7 @@ class StagedWork(NetsumWork):
     def _queue(self, arrived: Callable[[], None]) -> None:
         """Have the device take an operation's result while others are on their way."""
         try:
-            with self._stream(), torch.no_grad():
+            with self._stream(), torch.inference_mode():  # the outputs may have been made in it
                 arrived()
         except RuntimeError as error:
             self._cause = error
@@ -137,7 +137,7 @@ class StagedWork(NetsumWork):
         super().settle()
 
     def _finish(self, plan: Plan) -> None:
-        with self._stream():
+        with self._stream(), torch.inference_mode():
             plan.finish()
             self._copied = self._device.record()
 

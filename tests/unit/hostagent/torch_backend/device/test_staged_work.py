@@ -311,6 +311,17 @@ def test_a_future_carries_the_results(device):
         assert torch.equal(result, ramps(LEAST_ELEMENTS).sum(0))
 
 
+def test_tensors_of_inference_mode_get_their_results_in_any_thread(device):
+    def body(group, rank):
+        with torch.inference_mode():
+            tensor = produced(device, rank)
+            future = group.allreduce([tensor], reduce_options()).get_future()
+        return device.read(future.wait()[0])
+
+    for result in checked(device, body):
+        assert torch.equal(result, ramps().sum(0))
+
+
 @pytest.mark.parametrize("count", [6, LEAST_ELEMENTS])
 def test_a_dead_rank_ends_calls_and_gives_their_memory_back(device, count):
     first, second = make_groups(2)
