@@ -1,8 +1,11 @@
-"""`BlockKernels` in Triton: one pass over memory each."""
+"""`BlockKernels` in Triton: one pass over memory each.
+
+The functions of Triton have no annotations but its own: it reads them.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator"
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 import triton
@@ -20,25 +23,29 @@ ROUNDER = tl.constexpr(6755399441055744.0)
 """1.5 * 2^52: a float64 to which an integer is added by its last bits. What is below is rounded to nearest even."""
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _widened(value: Any) -> Any:
+@triton.jit
+def _widened(value):
     """To float32, exactly, bfloat16 by its bits: not every conversion of Triton keeps its subnormals."""
     if value.dtype == tl.bfloat16:
-        return (value.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
-    return value.to(tl.float32)
+        wide = (value.to(tl.int16, bitcast=True).to(tl.int32) << 16).to(tl.float32, bitcast=True)
+    else:
+        wide = value.to(tl.float32)
+    return wide
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _narrowed(value: Any, dtype: tl.constexpr) -> Any:
+@triton.jit
+def _narrowed(value, dtype: tl.constexpr):
     """From float32, to nearest even; not NaN."""
     if dtype == tl.bfloat16:
         bits = value.to(tl.int32, bitcast=True)
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(tl.int16).to(tl.bfloat16, bitcast=True)
-    return value.to(dtype)
+        short = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(tl.int16).to(tl.bfloat16, bitcast=True)
+    else:
+        short = value.to(dtype)
+    return short
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _exponents(values: Any, out: Any, count: Any, chunk: Any, BLOCK: tl.constexpr) -> None:
+@triton.jit
+def _exponents(values, out, count, chunk, BLOCK: tl.constexpr):
     number = tl.program_id(0).to(tl.int64)
     places = tl.arange(0, BLOCK)
     largest = tl.zeros((BLOCK,), tl.int32)
@@ -56,14 +63,14 @@ def _exponents(values: Any, out: Any, count: Any, chunk: Any, BLOCK: tl.constexp
     tl.store(out + number, exponent)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _power_of_two(exponent: Any) -> Any:
+@triton.jit
+def _power_of_two(exponent):
     limited = tl.minimum(tl.maximum(exponent.to(tl.int64), -1022), 1023)
     return ((limited + 1023) << 52).to(tl.float64, bitcast=True)
 
 
-@triton.jit  # type: ignore[untyped-decorator]
-def _quantize(values: Any, exponents: Any, out: Any, count: Any, chunk: Any, lead: Any, BLOCK: tl.constexpr) -> None:
+@triton.jit
+def _quantize(values, exponents, out, count, chunk, lead, BLOCK: tl.constexpr):
     mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = mine < count
     exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
@@ -73,18 +80,18 @@ def _quantize(values: Any, exponents: Any, out: Any, count: Any, chunk: Any, lea
     tl.store(out + mine, rounded.to(tl.int32), mask=inside)
 
 
-@triton.jit(do_not_specialize=["divisor"])  # type: ignore[untyped-decorator]
+@triton.jit(do_not_specialize=["divisor"])
 def _dequantize(
-    lanes: Any,
-    exponents: Any,
-    out: Any,
-    count: Any,
-    chunk: Any,
-    lead: Any,
-    divisor: Any,
+    lanes,
+    exponents,
+    out,
+    count,
+    chunk,
+    lead,
+    divisor,
     TO_ODD: tl.constexpr,
     BLOCK: tl.constexpr,
-) -> None:
+):
     mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = mine < count
     exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)

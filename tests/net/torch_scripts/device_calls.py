@@ -99,7 +99,8 @@ def check_reductions():
         beside("all_reduce PRODUCT", lambda t: dist.all_reduce(t, OP.PRODUCT), wild(torch.int32, 300_001))
         beside("all_reduce of a view", lambda t: dist.all_reduce(t.t()[1:7:2]), wild(torch.float32, 9000).view(90, 100))
         beside("all_reduce complex", lambda t: dist.all_reduce(torch.view_as_complex(t)), torch.randn(999, 2))
-        sparse = torch.sparse_coo_tensor(torch.randint(0, 9, (2, 20 + RANK)), torch.randn(20 + RANK), (9, 9))
+        places = torch.randperm(81)[: 20 + RANK]  # each once: a GPU adds those of one place in no certain order
+        sparse = torch.sparse_coo_tensor(torch.stack([places // 9, places % 9]), torch.randn(20 + RANK), (9, 9))
         there = sparse.cuda()
         dist.all_reduce(there)
         dist.all_reduce(sparse)

@@ -316,7 +316,7 @@ def test_tensors_of_inference_mode_get_their_results_in_any_thread(device):
         with torch.inference_mode():
             tensor = produced(device, rank)
             future = group.allreduce([tensor], reduce_options()).get_future()
-        return device.read(future.wait()[0])
+        return future.then(lambda done: device.read(done.value()[0])).wait()
 
     for result in checked(device, body):
         assert torch.equal(result, ramps().sum(0))
