@@ -16,7 +16,7 @@ from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, log2_ceiling
 from hostagent.torch_backend.device.transfer import Start, Transfer, pieces_of
 
-LEAST_ELEMENTS = 1 << 18
+LEAST_ELEMENTS = 1 << 21
 """Fewer are quantized by the hosts: an operation more takes longer than what it saves."""
 
 LANE_BYTES = 4

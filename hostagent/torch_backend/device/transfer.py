@@ -19,7 +19,7 @@ from hostagent.torch_backend.device.accelerator import Accelerator
 from hostagent.torch_backend.device.host_memory import Event
 from hostagent.torch_backend.errors import RefusedError
 
-PIECE_BYTES = 8 << 20
+PIECE_BYTES = 16 << 20
 """Large tensors are cut into operations of about this size: the network has one while the next is copied."""
 
 

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
+from hostagent.torch_backend import plans
 from hostagent.torch_backend.device import accelerator, transfer
 from tests.fakes.fake_accelerator import FakeAccelerator
 
@@ -28,7 +29,7 @@ OP = dist.ReduceOp
 FAKE = FakeAccelerator(lazy=KIND == "lazy")
 if not IS_CUDA:
     accelerator.find = FAKE.find
-transfer.PIECE_BYTES = 1 << 18
+transfer.PIECE_BYTES, plans.LEAST_ELEMENTS = 1 << 18, 1 << 17
 problems = []
 
 

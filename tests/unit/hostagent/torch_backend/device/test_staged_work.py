@@ -10,13 +10,15 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from hostagent.torch_backend import plans
 from hostagent.torch_backend.device import accelerator, staged_work, transfer
-from hostagent.torch_backend.device.block_sum import LEAST_ELEMENTS
 from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError, RefusedError
 from hostagent.transport.errors import TransportError
 from tests.fakes.fake_accelerator import FakeAccelerator
 from tests.labs.torch_ranks import make_groups, run_ranks
 
+LEAST_ELEMENTS = 5000
+"""Of a sum that is quantized on the device, here."""
 SIZE = 3
 SUM = dist.ReduceOp.SUM
 
@@ -26,6 +28,7 @@ def device(request, monkeypatch):
     made = FakeAccelerator(lazy=request.param == "lazy")
     monkeypatch.setattr(accelerator, "find", made.find)
     monkeypatch.setattr(transfer, "PIECE_BYTES", 4096)
+    monkeypatch.setattr(plans, "LEAST_ELEMENTS", LEAST_ELEMENTS)
     return made
 
 
