@@ -143,11 +143,23 @@ class FakeAccelerator:
         """Nothing is freed here."""
 
     def future(self) -> torch.futures.Future[Any]:
-        return torch.futures.Future()
+        return _CarryingFuture(self)
 
     def check_usable(self, collective: str) -> None:
         if self.refusal is not None:
             raise self.refusal
+
+
+class _CarryingFuture(torch.futures.Future[Any]):
+    """Its value is there for every stream, as far as the completing thread's stream had queued it."""
+
+    def __init__(self, device: FakeAccelerator) -> None:
+        super().__init__()
+        self._device = device
+
+    def set_result(self, result: Any) -> None:
+        self._device.record().synchronize()
+        super().set_result(result)
 
 
 class _QueuedKernels:

@@ -3,6 +3,7 @@ it has fewer than ranks."""
 
 from __future__ import annotations
 
+import functools
 import os
 import statistics
 import time
@@ -26,7 +27,7 @@ def measure_device(size_bytes: int, repeats: int) -> dict[str, Any]:
     results: dict[str, Any] = {"device": torch.cuda.get_device_name(device)}
     for dtype in (torch.float32, torch.bfloat16, torch.int32):
         tensor = torch.ones(size_bytes // dtype.itemsize, dtype=dtype, device=device)
-        results[str(dtype).removeprefix("torch.")] = _median_s(lambda each=tensor: dist.all_reduce(each), repeats)
+        results[str(dtype).removeprefix("torch.")] = _median_s(functools.partial(dist.all_reduce, tensor), repeats)
     torch.manual_seed(0)
     layers = [each for _ in range(LAYERS) for each in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.GELU())]
     model = DistributedDataParallel(torch.nn.Sequential(*layers).to(device))

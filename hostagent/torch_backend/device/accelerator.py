@@ -99,7 +99,7 @@ class CudaDevice:
 
     def __init__(self, index: int) -> None:
         self._device = torch.device("cuda", index)
-        self._streams = [torch.cuda.Stream(self._device) for _ in range(SIDE_STREAMS)]
+        self._streams = [torch.cuda.Stream(self._device) for _ in range(SIDE_STREAMS)]  # type: ignore[no-untyped-call]
         self._turn = itertools.count()
         self.host_memory = HostMemory(lambda size: torch.empty(size, dtype=torch.uint8, pin_memory=True))
         self.kernels: BlockKernels = cuda_kernels(self._device)
@@ -114,8 +114,7 @@ class CudaDevice:
         return torch.cuda.stream(stream)
 
     def record(self) -> Event:
-        event = torch.cuda.Event()
-        event.record(self.current_stream())
+        event: Event = self.current_stream().record_event()
         return event
 
     def wait(self, event: Any) -> None:

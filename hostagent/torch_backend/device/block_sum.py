@@ -7,6 +7,7 @@ finite on any rank (which all ranks see by the exponents), the whole sum is made
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, log2_ceiling
+from hostagent.torch_backend.device.host_memory import Event
 from hostagent.torch_backend.device.transfer import Start, Transfer, pieces_of
 
 LEAST_ELEMENTS = 1 << 21
@@ -51,7 +53,7 @@ class BlockSum:
         for (first, end), event in zip(pieces, copied, strict=True):
             event.synchronize()
             operation = self._operation("lanes", OperationKind.SUM, lanes[first:end])
-            ticket.submit(operation, lambda first=first, end=end: self._arrive(lanes, first, end))
+            ticket.submit(operation, functools.partial(self._arrive, lanes, first, end))
 
     def _agree(self, ticket: Start) -> Tensor:
         """The largest exponent of each chunk on any rank, in host memory."""
@@ -78,7 +80,7 @@ class BlockSum:
     def _exponents_of(self, first: int, end: int) -> Tensor:
         return self._exponents[first // self._chunk : (end + self._chunk - 1) // self._chunk]
 
-    def _quantize(self, host: Tensor, first: int, end: int) -> object:
+    def _quantize(self, host: Tensor, first: int, end: int) -> Event:
         lanes = torch.empty(end - first, dtype=torch.int32, device=self._source.device)
         exponents = self._exponents_of(first, end)
         self._device.kernels.quantize(self._source[first:end], exponents, self._chunk, self._workers_log2, lanes)
