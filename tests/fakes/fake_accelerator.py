@@ -22,7 +22,7 @@ class FakeStream:
     """Work in the order in which it was queued."""
 
     def __init__(self) -> None:
-        self._queue: list[Callable[[], object]] = []
+        self._queue: list[Callable[[], object] | None] = []
         self._done = 0
         self._lock = threading.RLock()
 
@@ -41,7 +41,9 @@ class FakeStream:
     def run(self, position: int) -> None:
         with self._lock, torch.inference_mode():  # as the device, which knows nothing of it
             while self._done < position:
-                self._queue[self._done]()
+                work, self._queue[self._done] = self._queue[self._done], None
+                assert work is not None
+                work()
                 self._done += 1
 
 
@@ -91,6 +93,10 @@ class FakeAccelerator:
         """The tensor, on this device."""
         self._tensors[held.untyped_storage().data_ptr()] = held
         return held
+
+    def forget(self, tensor: Tensor) -> None:
+        """The tensor is no longer of interest."""
+        del self._tensors[tensor.untyped_storage().data_ptr()]
 
     def find(self, tensor: Tensor) -> FakeAccelerator | None:
         """To be put in the place of `accelerator.find`."""

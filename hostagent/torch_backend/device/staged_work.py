@@ -92,15 +92,19 @@ class StagedWork(NetsumWork):
         if not self._started.wait(_left_s(end_s)) or not self._arrival.acquire(timeout=_left_s(end_s)):
             return False
         try:
-            while self._arrived < len(self._submitted):
-                number, arrived = self._submitted[self._arrived]
-                if not self._wait_for(number, end_s):
-                    return False
-                self._arrived += 1
-                if arrived is not None and self._cause is None and self._channel.failure(number) is None:
-                    self._queue(arrived)
+            return self._take_arrived(end_s)
         finally:
             self._arrival.release()
+
+    def _take_arrived(self, end_s: float) -> bool:
+        """Wait for the operations in turn, and have the device take each result; False when the time ran out first."""
+        while self._arrived < len(self._submitted):
+            number, arrived = self._submitted[self._arrived]
+            if not self._wait_for(number, end_s):
+                return False
+            self._arrived += 1
+            if arrived is not None and self._cause is None and self._channel.failure(number) is None:
+                self._queue(arrived)
         return True
 
     def _queue(self, arrived: Callable[[], None]) -> None:
@@ -131,10 +135,13 @@ class StagedWork(NetsumWork):
     # The results.
 
     def settle(self) -> None:
-        if self._started.is_set() and not self._settled:
-            self._numbers = tuple(number for number, _ in self._submitted)
-            self._wait_until(time.monotonic())  # all have finished, if not by a time-out: queue what has not been
-        super().settle()
+        if self._cause is None and not self._started.wait(START_MARGIN_S):  # of several works one has timed out
+            self._cause = TransportError("the call has not started, and its job has ended")
+        with self._arrival:  # all have finished or failed: whoever waits ends soon, and has queued its copies then
+            if self._cause is None and not self._settled:
+                self._numbers = tuple(number for number, _ in self._submitted)
+                self._take_arrived(time.monotonic())
+            super().settle()
 
     def _finish(self, plan: Plan) -> None:
         with self._stream(), torch.inference_mode():
@@ -146,6 +153,7 @@ class StagedWork(NetsumWork):
             self._uses -= 1
             if self._uses:
                 return
+        self._submitted.clear()  # and with it the tensors: the group keeps its works for longer
         self._transfer.release()
 
     def is_completed(self) -> bool:

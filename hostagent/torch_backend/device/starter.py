@@ -54,6 +54,7 @@ class Starter:
                     return
                 start = self._waiting.popleft()
             start()
+            del start  # with its tensors
             with self._changed:
                 self._unstarted -= 1
                 self._changed.notify_all()

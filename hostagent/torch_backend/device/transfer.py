@@ -111,8 +111,10 @@ class Transfer:
         self._buffers += other._buffers
 
     def release(self) -> None:
-        """Give the host memory back. Nothing more is queued, and no operation uses it."""
+        """Give the host memory back, and let tensors go. Nothing more is queued, and no operation uses them."""
         buffers, self._buffers = self._buffers, []
+        self.begin = None
+        self._pieces.clear()
         with suppress(RuntimeError):  # of a device that has failed: its memory is not used again
             with self.device.use(self.stream):
                 last_use = self.device.record()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -302,6 +303,39 @@ def test_memory_is_used_again_only_when_the_copy_back_is_done(device):
     device.read(tensor)
     memory.take(6 * 4)
     assert memory.kept_bytes == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32])
+def test_finished_calls_hold_no_tensors(device, dtype):
+    (group,) = make_groups(1)
+    tensor = produced(device, 1, LEAST_ELEMENTS, dtype)
+    storage = tensor.untyped_storage()
+    work = group.allreduce([tensor], reduce_options())
+    work.wait()
+    device.read(tensor)
+    device.forget(tensor)
+    del tensor
+    assert group._starter.drain(20)
+    assert torch._C._storage_Use_Count(storage._cdata) == 1
+    assert work.is_completed()
+
+
+def test_many_threads_wait_for_a_call(device):
+    """Whoever is first, all copies are queued before any of them goes on."""
+
+    def body(group, rank):
+        tensors = [produced(device, rank, LEAST_ELEMENTS) for _ in range(10)]
+        works = [group.allreduce([tensor], reduce_options()) for tensor in tensors]
+
+        def waited(number):
+            works[number % 10].wait()
+            return device.read(tensors[number % 10])
+
+        with ThreadPoolExecutor(8) as pool:
+            return list(pool.map(waited, range(40)))
+
+    for results in checked(device, body):
+        assert all(torch.equal(result, ramps(LEAST_ELEMENTS).sum(0)) for result in results)
 
 
 def test_a_future_carries_the_results(device):
