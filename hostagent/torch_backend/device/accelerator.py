@@ -94,8 +94,8 @@ def cuda_device(index: int) -> CudaDevice:
 
 
 class CudaDevice:
-    """A GPU. Who waits for its events spins, or yields where cores are few, as CUDA chooses: on a virtual machine a
-    sleeping thread is woken a quarter of a millisecond late."""
+    """A GPU. Who waits for its events sleeps: it took no longer where it was measured, and the ranks of a machine and
+    their switch need the cores."""
 
     def __init__(self, index: int) -> None:
         self._device = torch.device("cuda", index)
@@ -114,8 +114,10 @@ class CudaDevice:
         return torch.cuda.stream(stream)
 
     def record(self) -> Event:
-        event: Event = self.current_stream().record_event()
-        return event
+        event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+        event.record(self.current_stream())
+        made: Event = event
+        return made
 
     def wait(self, event: Any) -> None:
         self.current_stream().wait_event(event)
