@@ -143,8 +143,15 @@ def cuda_kernels(device: torch.device) -> BlockKernels:
         from hostagent.torch_backend.device.triton_kernels import TritonKernels
 
         kernels = TritonKernels()
+        value = torch.ones(1, device=device)
+        exponent, lane = (
+            torch.ones(1, dtype=torch.int32, device=device),
+            torch.ones(1, dtype=torch.int32, device=device),
+        )
         with torch.cuda.device(device):
-            kernels.exponents(torch.ones(1, device=device), 1, torch.empty(1, dtype=torch.int32, device=device))
+            kernels.exponents(value, 1, exponent)
+            kernels.quantize(value, exponent, 1, 0, lane)
+            kernels.dequantize(lane, exponent, 1, 0, 1, value)
     except Exception:
         return TorchKernels()
     return kernels

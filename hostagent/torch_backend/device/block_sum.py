@@ -15,6 +15,7 @@ from torch import Tensor
 
 from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, log2_ceiling
+from hostagent.protocol.worker.dequantize_result import LARGEST_EXPONENT, LEAST_EXPONENT
 from hostagent.torch_backend.device.host_memory import Event
 from hostagent.torch_backend.device.transfer import Start, Transfer, pieces_of
 
@@ -23,7 +24,6 @@ LEAST_ELEMENTS = 1 << 22
 on an H100 that the ranks share (BENCHMARKS.md)."""
 
 LANE_BYTES = 4
-LEAST_EXPONENT, LARGEST_EXPONENT = -148, 128
 
 
 class BlockSum:

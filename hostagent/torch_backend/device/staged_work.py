@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import torch
@@ -63,7 +63,8 @@ class StagedWork(NetsumWork):
             self._cause = self._cause or error
         except Exception as error:  # this rank lacks an operation that the others have started
             self._cause = TransportError(f"cannot bring its input from the device: {error}", Cause.LOCAL)
-            self._channel.fail(self._cause)
+            with suppress(TransportError):
+                self._channel.fail(self._cause)
         self._memory_used()
         self._started.set()
 
@@ -112,7 +113,7 @@ class StagedWork(NetsumWork):
         try:
             with self._stream(), torch.inference_mode():  # the outputs may have been made in it
                 arrived()
-        except RuntimeError as error:
+        except Exception as error:
             self._cause = error
 
     def _finished(self) -> bool:
