@@ -122,6 +122,18 @@ def checked_with_seen(device, body):
         return checked(device, body)
 
 
+def test_hosts_quantize_where_they_are_asked_to(device):
+    def body(group, rank):
+        group._on_device = False
+        tensor = produced(device, rank, LEAST_ELEMENTS)
+        group.allreduce([tensor], reduce_options()).wait()
+        return device.read(tensor), [operation.describe() for operation in group._channel._hub.seen]
+
+    for result, seen in checked_with_seen(device, body):
+        assert torch.equal(result, ramps(LEAST_ELEMENTS).sum(0))
+        assert set(seen) == {f"all_reduce(SUM, float32, {LEAST_ELEMENTS} elements)"}
+
+
 def test_a_sum_with_a_nan_on_one_rank_is_made_by_the_hosts(device):
     count = LEAST_ELEMENTS
 
