@@ -91,9 +91,12 @@ def collective(method: Callable[_P, _T]) -> Callable[_P, _T]:
 def _first_tensor(values: Sequence[Any]) -> Tensor | None:
     """The first of a call's tensors, in lists or lists of lists."""
     for value in values:
-        found = _first_tensor(value) if isinstance(value, list | tuple) else value
-        if isinstance(found, Tensor):
-            return found
+        if isinstance(value, (list, tuple)):  # first, since the other question takes longer
+            found = _first_tensor(value)
+            if found is not None:
+                return found
+        elif isinstance(value, Tensor):
+            return value
     return None
 
 
@@ -121,10 +124,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         self._name = "netsum"
         self._description = "undefined"
         self._completer = Completer(f"netsum rank {rank}")
-        self._starter, self._message_starter = (
-            Starter(f"netsum rank {rank} staging"),
-            Starter(f"netsum rank {rank} sends"),
-        )
+        self._starter = Starter(f"netsum rank {rank} staging")
+        self._message_starter = Starter(f"netsum rank {rank} messages")
         self._pending: deque[NetsumWork] = deque()
         self._recent: deque[NetsumWork] = deque(maxlen=RECENT_WORKS)
         self._open_messages: list[NetsumWork] = []
