@@ -61,6 +61,7 @@ BENCH = Group(
         "loss": Entry("bench.command:loss", "An allreduce on lossy links in virtual time, next to no loss."),
         "worker": Entry("bench.command:worker", "A host's cost of a frame, next to a plain copy of its lanes."),
         "entries": Entry("bench.command:entries", "Table entries over P4Runtime, next to a server that ignores them."),
+        "cuda": Entry("bench.command:cuda", "Tensors on a GPU: an all_reduce and a DDP step, next to gloo."),
         "all": Entry(
             "bench.command:everything",
             "All of these, one after the other: the figures of BENCHMARKS.md, and more.",

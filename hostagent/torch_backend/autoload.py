@@ -25,7 +25,7 @@ def register() -> None:
 
     failure_report.install()
     if dist.is_available() and BACKEND not in dist.Backend.backend_list:
-        dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
+        dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu", "cuda"])
         _offer_monitored_barrier(dist)
         if replaced := os.environ.get(REPLACED, "").strip().lower():
             _replace(dist.Backend, replaced)

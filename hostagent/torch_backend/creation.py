@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import Store
 from hostagent.torch_backend import roll_call
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.group import NetsumProcessGroup
-from hostagent.torch_backend.options import Options, is_exact
+from hostagent.torch_backend.options import Options, is_exact, quantizes_on_device
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError, listed
 from hostagent.transport.loopback import local_channel
@@ -27,7 +27,8 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         raise RefusedError(
             f"netsum: pg_options must be None or hostagent.Options, got {type(backend_options).__name__}"
         )
-    exact = is_exact(backend_options or Options())
+    chosen = backend_options or Options()
+    exact, on_device = is_exact(chosen), quantizes_on_device(chosen)
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
     is_default = not options.global_ranks_in_group
@@ -37,7 +38,9 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         except NetsumError:
             channel.close()
             raise
-    return NetsumProcessGroup(options.store, rank, size, timeout, channel, exact=exact, is_default=is_default)
+    return NetsumProcessGroup(
+        options.store, rank, size, timeout, channel, exact=exact, on_device=on_device, is_default=is_default
+    )
 
 
 def controller_address() -> str:

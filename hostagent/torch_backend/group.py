@@ -25,6 +25,10 @@ from torch._C._distributed_c10d import Store
 from hostagent.protocol.messages import ANY_SOURCE, COLLECTIVE_TAGS, Message
 from hostagent.torch_backend import plans, roll_call
 from hostagent.torch_backend.completer import Completer
+from hostagent.torch_backend.device.accelerator import accelerator_of, on_side_stream
+from hostagent.torch_backend.device.staged_work import StagedWork
+from hostagent.torch_backend.device.starter import Starter
+from hostagent.torch_backend.device.transfer import Transfer
 from hostagent.torch_backend.errors import OperationTimeoutError, RefusedError, as_torch_error
 from hostagent.torch_backend.plans import Member, Plan
 from hostagent.torch_backend.tensors import Reduction, parse_reduction
@@ -69,6 +73,33 @@ def untraced(method: Callable[_P, _T]) -> Callable[_P, _T]:
     return call
 
 
+def collective(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A method that takes tensors: not traced; where they are on a device, called on a side stream of it."""
+
+    @functools.wraps(method)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        tensor = _first_tensor((*args[1:], *kwargs.values()))
+        device = None if tensor is None else accelerator_of(tensor)
+        if device is None:
+            return method(*args, **kwargs)
+        with on_side_stream(device, method.__name__):
+            return method(*args, **kwargs)
+
+    return untraced(call)
+
+
+def _first_tensor(values: Sequence[Any]) -> Tensor | None:
+    """The first of a call's tensors, in lists or lists of lists."""
+    for value in values:
+        if isinstance(value, (list, tuple)):  # first, since the other question takes longer
+            found = _first_tensor(value)
+            if found is not None:
+                return found
+        elif isinstance(value, Tensor):
+            return value
+    return None
+
+
 class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     """A process group with collectives that are computed by an aggregator in the network."""
 
@@ -81,20 +112,23 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         channel: Channel,
         *,
         exact: bool = False,
+        on_device: bool = True,
         is_default: bool = True,
     ) -> None:
-        """``exact``: sums of floats are the correctly rounded sums (see ``options.Precision``). ``is_default``: that of
+        """``exact``, ``on_device``: how sums of floats are made (see ``options.Options``). ``is_default``: that of
         ``init_process_group``, not of ``new_group``."""
         super().__init__(rank, size)
         self._store = store
         self._member = Member(rank, size)
         self._timeout_s = timeout.total_seconds()
         self._channel = channel
-        self._exact = exact
+        self._exact, self._on_device = exact, on_device
         self._is_default = is_default
         self._name = "netsum"
         self._description = "undefined"
         self._completer = Completer(f"netsum rank {rank}")
+        self._starter = Starter(f"netsum rank {rank} staging")
+        self._message_starter = Starter(f"netsum rank {rank} messages")
         self._pending: deque[NetsumWork] = deque()
         self._recent: deque[NetsumWork] = deque(maxlen=RECENT_WORKS)
         self._open_messages: list[NetsumWork] = []
@@ -106,6 +140,12 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         self._sequence = 0
 
     # What C++ and DeviceMesh ask about the group itself.
+
+    supports_splitting = supports_time_estimate = False
+
+    def _get_backend(self, device: torch.device) -> NetsumProcessGroup:
+        """Asked for with ``init_process_group(device_id=...)``: the group is its own backend, for all devices."""
+        return self
 
     def getBackendName(self) -> str:
         return "netsum"
@@ -166,7 +206,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     # Reductions.
 
-    @untraced
+    @collective
     def allreduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
         reduction, tensor = self._reduction(opts, "all_reduce"), plans.only(_listed(tensors), "all_reduce")
         if tensor.layout is torch.sparse_coo:
@@ -190,18 +230,18 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         plan.outputs = [tensor]
         return self._start("all_reduce_sparse", plan, opts, timeout)
 
-    @untraced
+    @collective
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = None) -> NetsumWork:
         reduction = self._reduction(opts, "all_reduce_coalesced")
         return self._start("all_reduce_coalesced", plans.all_reduce_coalesced(tensors, reduction, self._member), opts)
 
-    @untraced
+    @collective
     def reduce(self, tensors: Sequence[Tensor], opts: Any) -> NetsumWork:
         reduction = self._reduction(opts, "reduce")
         plan = plans.reduce(plans.only(_listed(tensors), "reduce"), opts.rootRank, reduction, self._member)
         return self._start("reduce", plan, opts)
 
-    @untraced
+    @collective
     def reduce_scatter(
         self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any = None
     ) -> NetsumWork:
@@ -209,13 +249,13 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         output, parts = plans.only(outputs, "reduce_scatter"), _only_list(inputs, "reduce_scatter")
         return self._start("reduce_scatter", plans.reduce_scatter(output, parts, reduction, self._member), opts)
 
-    @untraced
+    @collective
     def reduce_scatter_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> NetsumWork:
         reduction = self._reduction(opts, "reduce_scatter_single")
         plan = plans.reduce_scatter_single(output, tensor, reduction, self._member)
         return self._start("reduce_scatter_single", plan, opts)
 
-    @untraced
+    @collective
     def reduce_scatter_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> NetsumWork:
@@ -226,17 +266,17 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     # Moves.
 
-    @untraced
+    @collective
     def broadcast(self, tensors: Sequence[Tensor], opts: Any) -> NetsumWork:
         plan = plans.broadcast(plans.only(_listed(tensors), "broadcast"), opts.rootRank, self._member)
         return self._start("broadcast", plan, opts)
 
-    @untraced
+    @collective
     def allgather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None) -> NetsumWork:
         plan = plans.all_gather(_only_list(outputs, "all_gather"), plans.only(inputs, "all_gather"), self._member)
         return self._start("all_gather", plan, opts)
 
-    @untraced
+    @collective
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None
     ) -> NetsumWork:
@@ -246,11 +286,11 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         parts = [plans.all_gather([row[i] for row in outputs], given, self._member) for i, given in enumerate(inputs)]
         return self._start(collective, plans.together(parts), opts)
 
-    @untraced
+    @collective
     def all_gather_single(self, output: Tensor, tensor: Tensor, opts: Any = None) -> NetsumWork:
         return self._start("all_gather_single", plans.all_gather_single(output, tensor, self._member), opts)
 
-    @untraced
+    @collective
     def all_gather_single_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> NetsumWork:
@@ -258,23 +298,23 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         parts = [plans.all_gather_single(output, given, self._member) for output, given in pairs]
         return self._start("all_gather_single_coalesced", plans.together(parts), opts)
 
-    @untraced
+    @collective
     def gather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any) -> NetsumWork:
         parts = outputs[0] if outputs else []
         plan = plans.gather(parts, plans.only(inputs, "gather"), opts.rootRank, self._member)
         return self._start("gather", plan, opts)
 
-    @untraced
+    @collective
     def scatter(self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any) -> NetsumWork:
         parts = inputs[0] if inputs else []
         plan = plans.scatter(plans.only(outputs, "scatter"), parts, opts.rootRank, self._member)
         return self._start("scatter", plan, opts)
 
-    @untraced
+    @collective
     def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> NetsumWork:
         return self._start("all_to_all", plans.all_to_all(outputs, inputs, self._member), opts)
 
-    @untraced
+    @collective
     def all_to_all_single(
         self,
         output: Tensor,
@@ -313,15 +353,15 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     # Point to point. Ranks are those of the group.
 
-    @untraced
+    @collective
     def send(self, tensors: Sequence[Tensor], dstRank: int, tag: int = 0) -> NetsumWork:
         return self._start("send", plans.send(plans.only(_listed(tensors), "send"), dstRank, tag, self._member))
 
-    @untraced
+    @collective
     def recv(self, tensors: Sequence[Tensor], srcRank: int, tag: int = 0) -> NetsumWork:
         return self._start("recv", plans.receive(plans.only(_listed(tensors), "recv"), srcRank, tag, self._member))
 
-    @untraced
+    @collective
     def recv_anysource(self, tensors: Sequence[Tensor], tag: int = 0) -> NetsumWork:
         plan = plans.receive(plans.only(_listed(tensors), "recv"), ANY_SOURCE, tag, self._member)
         return self._start("recv_anysource", plan)
@@ -346,6 +386,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
             self._channel.close()
         else:
             self._channel.leave()
+        self._starter.close()
+        self._message_starter.close()
         self._completer.close()
 
     def abort(self) -> None:
@@ -365,19 +407,38 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         timeout_s = _timeout_s(opts, timeout) or self._timeout_s
         is_ordered = plan.is_exchange or not plan.messages  # a send or receive waits for no other call
         with _profiled(event) as profiled, self._order if is_ordered else contextlib.nullcontext():
-            try:
-                numbers = [self._channel.submit(operation) for operation in plan.operations]
-                numbers += [self._channel.post(message) for message in self._numbered(plan)]
-            except TransportError as error:
-                raise as_torch_error(error, event) from None
+            starter = self._starter if is_ordered else self._message_starter
+            if plan.transfer is not None:
+                work = self._start_staged(plan, plan.transfer, starter, timeout_s)
+            else:
+                work = self._start_now(event, plan, starter, timeout_s)
             if is_ordered:
                 self._sequence += 1
-            plan.copy_own_parts()  # before anybody may find the work completed
-            work = NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
             self._remember(work)
             if profiled is not None:
                 work.extend_profile(profiled)
             return work
+
+    def _start_now(self, event: str, plan: Plan, starter: Starter, timeout_s: float) -> NetsumWork:
+        """After the calls before it, of which those on a device start when that has come so far."""
+        if not starter.drain(timeout_s):
+            raise OperationTimeoutError(
+                f"netsum: {event} Timed out after {timeout_s:g} s: calls before it wait for a GPU"
+            )
+        try:
+            numbers = [self._channel.submit(operation) for operation in plan.operations]
+            numbers += [self._channel.post(message) for message in self._numbered(plan)]
+        except TransportError as error:
+            raise as_torch_error(error, event) from None
+        plan.copy_own_parts()  # before anybody may find the work completed
+        return NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
+
+    def _start_staged(self, plan: Plan, transfer: Transfer, starter: Starter, timeout_s: float) -> NetsumWork:
+        plan.copy_own_parts()
+        transfer.planned(plan.operations)
+        work = StagedWork(self._channel, plan, transfer, self._numbered(plan), timeout_s, self._completer.watch)
+        starter.put(work.start)
+        return work
 
     def _numbered(self, plan: Plan) -> list[Message]:
         """A plan's messages, receives first; those of a collective with a tag that the same call has on all ranks."""
@@ -415,7 +476,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         return [each.tolist() for each in rows]
 
     def _reduction(self, opts: Any, collective: str) -> Reduction:
-        return parse_reduction(_reduce_op(opts), collective, self._exact)
+        return parse_reduction(_reduce_op(opts), collective, self._exact, self._on_device)
 
 
 def _reduce_op(opts: Any) -> Any:

@@ -1,11 +1,13 @@
 """From the arguments of a call to operations and messages on memory: pure functions, nothing is sent here.
 
 A plan keeps every tensor its operations point into, and says what to copy where once they have finished (results for
-tensors that are not one run of memory arrive in scratch first).
+tensors that are not one run of host memory arrive in scratch first). Tensors on a device are staged through host memory
+by the plan's ``transfer``: nothing here waits for the device.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +18,9 @@ from torch import Tensor
 
 from hostagent.protocol.messages import ANY_SOURCE, LARGEST_TAG, POINT_TO_POINT, Message
 from hostagent.protocol.operation import NOTHING, Operation, OperationKind, Span
+from hostagent.torch_backend.device.accelerator import accelerator_of
+from hostagent.torch_backend.device.block_sum import LEAST_ELEMENTS, BlockSum
+from hostagent.torch_backend.device.transfer import MIXED_DEVICES, Transfer, pieces_of
 from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.tensors import (
     Reduction,
@@ -23,6 +28,7 @@ from hostagent.torch_backend.tensors import (
     check_movable,
     check_reducible,
     dtype_name,
+    is_flat,
     is_plain,
     readable,
     span,
@@ -59,18 +65,36 @@ class Plan:
     """What to calculate after that."""
     then: Callable[[], Plan] | None = None
     """Makes the plan to start next, from what this one left behind; its outputs are those of this one."""
+    transfer: Transfer | None = None
+    """Of a call with tensors on a device."""
 
     def copy_own_parts(self) -> None:
         """Bring a rank's own parts to where it wants them."""
+        self._copy(self.own_parts)
+
+    def _copy(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
         with torch.no_grad():
-            for target, source in self.own_parts:
-                target.copy_(source)
+            for target, source in pairs:
+                if self.transfer is not None:
+                    self.transfer.to_device(target, source)
+                else:
+                    target.copy_(source)
+
+    def transfer_of(self, tensor: Tensor) -> Transfer | None:
+        """What stages the tensor; None for one in host memory."""
+        device = accelerator_of(tensor)
+        if device is None:
+            return None
+        if self.transfer is None:
+            self.transfer = Transfer(device)
+        elif self.transfer.device is not device:
+            raise RefusedError(MIXED_DEVICES)
+        return self.transfer
 
     def finish(self) -> None:
         """Bring results from scratch to where the caller wants them."""
+        self._copy(self.copies)
         with torch.no_grad():
-            for target, source in self.copies:
-                target.copy_(source)
             for calculate in self.local:
                 calculate()
 
@@ -97,15 +121,24 @@ class Plan:
 
     def scratch_for(self, tensor: Tensor) -> Tensor:
         """Memory that the tensor's result may be written to; copied back at the end if not its own."""
-        memory = tensor.detach() if is_plain(tensor) else torch.empty(tensor.shape, dtype=tensor.dtype)
-        return self._copied_back(tensor, memory)
+        if is_plain(tensor):
+            memory = tensor.detach()
+            self.memory.append(memory)
+            return memory
+        return self._copied_back(tensor, self.scratch(tensor.numel(), tensor).view(tensor.shape))
+
+    def scratch(self, elements: int, like: Tensor) -> Tensor:
+        """Flat host memory, kept alive, for results that go to a tensor's device."""
+        transfer = self.transfer_of(like)
+        memory = torch.empty(elements, dtype=like.dtype) if transfer is None else transfer.host(elements, like.dtype)
+        self.memory.append(memory)
+        return memory
 
     def in_place(self, tensor: Tensor) -> Tensor:
         """Memory with the tensor's elements that its result may be written to as well."""
-        return self._copied_back(tensor, readable(tensor))
+        return self._copied_back(tensor, self.input_of(tensor))
 
     def _copied_back(self, tensor: Tensor, memory: Tensor) -> Tensor:
-        self.memory.append(memory)
         if not is_plain(tensor):
             self.copies.append((tensor.detach(), memory))
         return memory
@@ -114,15 +147,23 @@ class Plan:
         """Memory with the tensor's elements, kept alive."""
         memory = readable(tensor)
         self.memory.append(memory)
-        return memory
+        transfer = self.transfer_of(tensor)
+        return memory if transfer is None else transfer.to_host(memory)
+
+    def flat_on_device(self, tensor: Tensor) -> Tensor:
+        """The tensor's elements on its device, flat: for a result, which is copied from there if need be."""
+        if is_flat(tensor):
+            return tensor.detach().view(-1)
+        flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device=tensor.device)
+        self.copies.append((tensor.detach(), flat.view(tensor.shape)))
+        return flat
 
     def flat_output(self, tensors: Sequence[Tensor]) -> int:
         """Address of contiguous memory for all the tensors; scratch if they are not adjacent."""
         if adjacent(tensors):
             self.memory.extend(tensor.detach() for tensor in tensors)
             return tensors[0].data_ptr()
-        flat = torch.empty(sum(tensor.numel() for tensor in tensors), dtype=tensors[0].dtype)
-        self.memory.append(flat)
+        flat = self.scratch(sum(tensor.numel() for tensor in tensors), tensors[0])
         parts = torch.split(flat, [tensor.numel() for tensor in tensors])
         pairs = zip(tensors, parts, strict=True)
         self.copies.extend((tensor.detach(), part.view(tensor.shape)) for tensor, part in pairs)
@@ -133,7 +174,15 @@ class Plan:
         if adjacent(tensors):
             self.memory.extend(tensor.detach() for tensor in tensors)
             return tensors[0].data_ptr()
-        flat = torch.cat([readable(tensor).reshape(-1) for tensor in tensors])
+        parts = [readable(tensor).reshape(-1) for tensor in tensors]
+        transfer = self.transfer_of(tensors[0])
+        if transfer is None:
+            flat = torch.cat(parts)
+        else:
+            flat = transfer.host(sum(part.numel() for part in parts), parts[0].dtype)
+            self.memory += parts
+            for part, host in zip(parts, torch.split(flat, [part.numel() for part in parts]), strict=True):
+                transfer.to_host(part, host)
         self.memory.append(flat)
         return flat.data_ptr()
 
@@ -218,6 +267,47 @@ def all_reduce(tensor: Tensor, reduction: Reduction, member: Member, collective:
     check_reducible(tensor, reduction, collective)
     if reduction.kind_for(tensor.dtype) is None:
         return _composed_all_reduce(collective, tensor, reduction, member)
+    if accelerator_of(tensor) is not None and (plan := _large_on_device(collective, tensor, reduction, member)):
+        return plan
+    return _at_once(collective, tensor, reduction)
+
+
+def _large_on_device(collective: str, tensor: Tensor, reduction: Reduction, member: Member) -> Plan | None:
+    """An all_reduce in pieces, so that copies and the network overlap; None for what is one operation in any case.
+
+    A sum in block floating point has the same bits only if it is cut between chunks, whose length the network says: it
+    is quantized on the device, which knows by then.
+    """
+    in_blocks = reduction.sums_in_blocks(tensor.dtype)
+    pieces = pieces_of(tensor.numel(), tensor.element_size())
+    if tensor.is_complex() or (tensor.numel() < LEAST_ELEMENTS if in_blocks else len(pieces) == 1):
+        return None
+    if in_blocks and not reduction.on_device:
+        return None
+    plan = Plan(outputs=[tensor])
+    transfer = plan.transfer_of(tensor)
+    assert transfer is not None
+    source = readable(reduction.scaled(tensor)).view(-1)
+    target = plan.flat_on_device(tensor)
+    if in_blocks:
+        whole = _operation(collective, tensor, tensor.numel(), reduction, (NOTHING, NOTHING))
+        plan.operations.append(whole)
+        transfer.device.keep(source)
+        transfer.begin = BlockSum(transfer, source, target, whole, member.size).begin
+        return plan
+    plan.memory.append(source)
+    host = transfer.host(tensor.numel(), tensor.dtype)
+    for first, end in pieces:
+        part, given, wanted = host[first:end], source[first:end], target[first:end]
+        transfer.to_host(given, part)
+        operation = _operation(collective, tensor, end - first, reduction, (span(part), span(part)))
+        transfer.add_piece(operation, functools.partial(transfer.to_device, wanted, part))
+        plan.operations.append(operation)
+    return plan
+
+
+def _at_once(collective: str, tensor: Tensor, reduction: Reduction) -> Plan:
+    """An all_reduce as one operation."""
     plan = Plan(outputs=[tensor])
     if reduction.factor is None:
         memory = plan.in_place(tensor)
@@ -269,7 +359,7 @@ def all_reduce_coalesced(tensors: Sequence[Tensor], reduction: Reduction, member
         for tensor in alike:
             check_reducible(tensor, reduction, collective)
         if reduction.kind_for(dtype) is None or reduction.factor is not None:
-            parts += [all_reduce(tensor, reduction, member, collective) for tensor in alike]
+            parts += [_apart(tensor, reduction, member, collective) for tensor in alike]
             continue
         plan, elements = Plan(), sum(tensor.numel() for tensor in alike)
         source, target = plan.flat_input(alike), plan.flat_output(alike)
@@ -281,6 +371,12 @@ def all_reduce_coalesced(tensors: Sequence[Tensor], reduction: Reduction, member
     return whole
 
 
+def _apart(tensor: Tensor, reduction: Reduction, member: Member, collective: str) -> Plan:
+    if reduction.kind_for(tensor.dtype) is None:
+        return _composed_all_reduce(collective, tensor, reduction, member)
+    return _at_once(collective, tensor, reduction)
+
+
 def all_reduce_sparse(tensor: Tensor, counts: Sequence[int], member: Member) -> Plan:
     """The sum of sparse tensors of which rank r has ``counts[r]`` elements that are not zero; ``tensor`` is coalesced.
 
@@ -290,16 +386,15 @@ def all_reduce_sparse(tensor: Tensor, counts: Sequence[int], member: Member) -> 
     gathered = []
     for part in (tensor.indices().t(), tensor.values()):
         mine, row = plan.input_of(part), part.shape[1:].numel()
-        whole = mine.new_empty(total, *part.shape[1:])
+        whole = plan.scratch(total * row, part).view(total, *part.shape[1:])
         spans = (span(mine, before * row), span(whole))
         plan.operations.append(_operation("all_reduce_sparse", mine, total * row, None, spans))
-        plan.memory.append(whole)
         gathered.append(torch.split(whole, list(counts)))
-    shape = tensor.shape
+    shape, device = tensor.shape, tensor.device
 
     def add() -> None:
         parts = [
-            torch.sparse_coo_tensor(i.t(), values, shape, check_invariants=False)
+            torch.sparse_coo_tensor(i.t().to(device), values.to(device), shape, check_invariants=False)
             for i, values in zip(*gathered, strict=True)
         ]
         held = parts[0]
@@ -323,12 +418,36 @@ def broadcast(tensor: Tensor, root: int, member: Member) -> Plan:
     check_movable(tensor, "broadcast")
     check_root(root, member, "broadcast")
     plan = Plan(outputs=[tensor])
+    transfer, pieces = plan.transfer_of(tensor), pieces_of(tensor.numel(), tensor.element_size())
+    if transfer is not None and len(pieces) > 1:
+        _broadcast_in_pieces(plan, transfer, tensor, pieces, root, member)
+        return plan
     if member.rank == root:
         spans = (span(plan.input_of(tensor)), NOTHING)
     else:
         spans = (NOTHING, span(plan.scratch_for(tensor)))
     plan.operations.append(_operation("broadcast", tensor, tensor.numel(), None, spans, root))
     return plan
+
+
+def _broadcast_in_pieces(
+    plan: Plan, transfer: Transfer, tensor: Tensor, pieces: Sequence[tuple[int, int]], root: int, member: Member
+) -> None:
+    """On a device, so that copies and the network overlap."""
+    is_root, host = member.rank == root, transfer.host(tensor.numel(), tensor.dtype)
+    source = readable(tensor).view(-1) if is_root else tensor
+    target = tensor if is_root else plan.flat_on_device(tensor)
+    plan.memory.append(source)
+    for first, end in pieces:
+        part = host[first:end]
+        spans, arrived = (NOTHING, span(part)), None
+        if is_root:
+            spans = (span(transfer.to_host(source[first:end], part)), NOTHING)
+        else:
+            arrived = functools.partial(transfer.to_device, target[first:end], part)
+        operation = _operation("broadcast", tensor, end - first, None, spans, root)
+        transfer.add_piece(operation, arrived)
+        plan.operations.append(operation)
 
 
 def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> Plan:
@@ -338,7 +457,7 @@ def reduce(tensor: Tensor, root: int, reduction: Reduction, member: Member) -> P
     if reduction.kind_for(tensor.dtype) is None:
         return _composed_reduce(tensor, root, reduction, member)
     if member.rank == root:
-        plan = all_reduce(tensor, reduction, member, "reduce")
+        plan = _at_once("reduce", tensor, reduction)
         plan.operations = [replace(operation, root=root) for operation in plan.operations]
         return plan
     plan = Plan(outputs=[tensor])
@@ -483,8 +602,7 @@ def _reduced(
     first, count = sum(counts[: member.rank]), sum(counts)
     source = Span(address, 0, count)
     if wants_whole_output(output, reduction):
-        scratch = torch.empty(count, dtype=output.dtype)
-        plan.memory.append(scratch)
+        scratch = plan.scratch(count, output)
         plan.copies.append((output.detach(), scratch[first : first + output.numel()].view(output.shape)))
         target = span(scratch)
     else:
@@ -572,6 +690,10 @@ def together(plans: Sequence[Plan]) -> Plan:
         whole.own_parts += plan.own_parts
         whole.is_exchange |= plan.is_exchange
         whole.local += plan.local
+        if whole.transfer is None or plan.transfer is None:
+            whole.transfer = whole.transfer or plan.transfer
+        else:
+            whole.transfer.take_over(plan.transfer)
     following = [plan.then for plan in plans if plan.then is not None]
     if following:
         whole.then = lambda: together([make() for make in following])

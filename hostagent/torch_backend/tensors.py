@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from hostagent.protocol.operation import OperationKind, Span
+from hostagent.torch_backend.device.accelerator import accelerator_of
 from hostagent.torch_backend.errors import RefusedError
 
 OTHER_GROUP = "make a gloo group for such calls (dist.new_group(backend='gloo'))"
@@ -70,6 +71,8 @@ class Reduction:
     """Sums of floats are rounded once, from the exact sum (PROTOCOL.md, section 8.8)."""
     factor: float | Tensor | None = None
     """Of PREMUL_SUM: what each rank multiplies its numbers by before they are added."""
+    on_device: bool = True
+    """Large sums of floats on a GPU are quantized there."""
 
     @property
     def average(self) -> bool:
@@ -79,6 +82,10 @@ class Reduction:
     def kind_for(self, dtype: torch.dtype) -> OperationKind | None:
         """What the network does for it with elements of a type; None: it moves them, and the ranks calculate."""
         return (_NETWORK_OF_BOOL if dtype is torch.bool else _NETWORK).get(self.name)
+
+    def sums_in_blocks(self, dtype: torch.dtype) -> bool:
+        """Whether it is a sum in block floating point (PROTOCOL.md, section 8.1)."""
+        return dtype in SMALL_FLOATS and not self.exact and self.kind_for(dtype) is OperationKind.SUM
 
     def scaled(self, tensor: Tensor) -> Tensor:
         """What a rank adds of a tensor: itself, or with PREMUL_SUM its product with the factor, in its own type."""
@@ -100,15 +107,15 @@ def dtype_name(tensor: Tensor) -> str:
 
 
 def check_movable(tensor: Tensor, collective: str) -> None:
-    """Refuse what cannot be read or written as plain CPU memory."""
+    """Refuse what cannot be read or written as plain memory, of the CPU or a GPU."""
     if tensor.layout is not torch.strided:
         raise RefusedError(
             f"netsum's {collective} takes dense tensors, not {tensor.layout}: call .to_dense() first, or {OTHER_GROUP}"
         )
-    if tensor.device.type != "cpu":
+    if tensor.device.type != "cpu" and accelerator_of(tensor) is None:
         raise RefusedError(
-            f"netsum's {collective} takes CPU tensors so far, this one is on {tensor.device}: "
-            "move it with .cpu() first, or use the nccl backend for tensors on a GPU"
+            f"netsum's {collective} takes tensors of the CPU and of CUDA, this one is on {tensor.device}: "
+            "move it with .cpu() first"
         )
     if tensor.is_quantized:
         raise RefusedError(f"netsum's {collective} does not take quantized tensors: call .dequantize() first")
@@ -131,15 +138,15 @@ def check_reducible(tensor: Tensor, reduction: Reduction, collective: str) -> No
     )
 
 
-def parse_reduction(reduce_op: Any, collective: str, exact: bool = False) -> Reduction:
+def parse_reduction(reduce_op: Any, collective: str, exact: bool = False, on_device: bool = True) -> Reduction:
     """The reduction that torch's ``opts.reduceOp`` asks for."""
     name = str(getattr(getattr(reduce_op, "op", reduce_op), "name", reduce_op))
     if name not in _DTYPES:
         raise RefusedError(f"netsum's {collective} does not support {name}. It reduces with {', '.join(_DTYPES)}")
     if name != "PREMUL_SUM":
-        return Reduction(name, exact)
+        return Reduction(name, exact, on_device=on_device)
     factor = reduce_op.__getstate__()[1]
-    return Reduction(name, exact, factor)
+    return Reduction(name, exact, factor, on_device)
 
 
 def readable(tensor: Tensor) -> Tensor:
@@ -148,7 +155,12 @@ def readable(tensor: Tensor) -> Tensor:
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether results can be written straight into the tensor's memory."""
+    """Whether the network can read and write the tensor's memory."""
+    return is_flat(tensor) and accelerator_of(tensor) is None
+
+
+def is_flat(tensor: Tensor) -> bool:
+    """Whether the tensor's elements are in order in one run of memory, as they are."""
     return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
 
 

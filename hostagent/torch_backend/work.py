@@ -4,6 +4,7 @@ Requirements of torch, each of which caused a crash or a hang:
 - C++ never calls back into ``is_completed``: everything goes through ``wait`` and ``get_future``.
 - ``Future.set_exception`` does not reach C++ (DDP's backward then dies with SIGSEGV). A future therefore fails by
   raising inside a ``then`` callback, and C++ is handed the child of that ``then``.
+- A future of tensors on a device is completed with the tensors: C++ records events for the devices of its value alone.
 - ``then`` callbacks run in the thread that completes the future, and may start and wait for another collective. So
   futures are completed by ``completer.Completer``, never by the transport's thread.
 """
@@ -14,7 +15,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -58,7 +59,7 @@ class NetsumWork(Work):
         self._outputs = [weakref.ref(tensor) for tensor in plan.outputs]
         self._cause: Exception | None = None
         self._settled = False
-        self._trigger: torch.futures.Future[None] | None = None
+        self._trigger: tuple[torch.futures.Future[Any], list[Tensor]] | None = None
         self._future: torch.futures.Future[list[Tensor]] | None = None
         self._profiled: torch.futures.Future[Any] | None = None
 
@@ -68,7 +69,7 @@ class NetsumWork(Work):
     ) -> NetsumWork:
         """One handle for several works of a channel; waiting for it settles each of them."""
         plan = Plan(outputs=[tensor for work in works for tensor in work.result()])
-        whole = cls(channel, plan, [number for work in works for number in work._numbers], timeout_s, watch)
+        whole = cls(channel, plan, (), timeout_s, watch)
         whole._parts = tuple(works)
         return whole
 
@@ -92,8 +93,14 @@ class NetsumWork(Work):
                 self._profiled.wait()
         if self._cause is not None:
             raise as_torch_error(self._cause, self._name) from None
+        self._take_results()
         self.let_go()
         return True
+
+    def _take_results(self) -> None:
+        """Whatever this thread does with the outputs from now on sees the results."""
+        for part in self._parts:
+            part._take_results()
 
     def let_go(self) -> None:
         """Release large outputs: the operations no longer need them, and the caller has its own references. (The group
@@ -102,18 +109,29 @@ class NetsumWork(Work):
             self._held = []
 
     def _wait_until(self, end_s: float) -> bool:
-        for number in self._numbers:
-            if not self._channel.finished(number) and not self._channel.wait(
-                number, max(0.0, end_s - time.monotonic())
-            ):
-                return False
-        return True
+        return all(self._wait_for(number, end_s) for number in self._numbers) and all(
+            part._wait_until(end_s) for part in self._parts
+        )
+
+    def _wait_for(self, number: int, end_s: float) -> bool:
+        """Block until an operation has finished; False when the time ran out first."""
+        return self._channel.finished(number) or self._channel.wait(number, max(0.0, end_s - time.monotonic()))
 
     def _expire(self) -> None:
         for number in self._numbers:
             if not self._channel.finished(number):
                 self._cause = self._channel.expire(number, self._timeout_s)
                 return
+        for part in self._parts:
+            if not part._finished():
+                part._expire()
+                return
+
+    def _finished(self) -> bool:
+        """Whether all operations have finished or failed."""
+        return all(self._channel.finished(number) for number in self._numbers) and all(
+            part._finished() for part in self._parts
+        )
 
     def extend_profile(self, event: torch.autograd.profiler.record_function) -> None:
         """Have the event, which has begun, last until the new work has finished, and ``wait`` return after its end."""
@@ -133,7 +151,21 @@ class NetsumWork(Work):
         with self._lock:
             trigger, self._trigger, self._future = self._trigger, None, None
         if trigger is not None:
-            trigger.set_result(None)
+            self._complete(*trigger)
+
+    def _complete(self, trigger: torch.futures.Future[Any], outputs: list[Tensor]) -> None:
+        with self._stream():
+            if self._cause is None:
+                self._take_results()
+            trigger.set_result(outputs)
+
+    def _empty_future(self) -> torch.futures.Future[Any]:
+        """One that can carry the outputs."""
+        return self._parts[0]._empty_future() if self._parts else torch.futures.Future()
+
+    def _stream(self) -> AbstractContextManager[Any]:
+        """Makes the stream of the copies, where there is one, this thread's."""
+        return self._parts[0]._stream() if self._parts else nullcontext()
 
     def settle(self) -> None:
         """After all operations have finished: copy results from scratch and let the memory go. Acts once."""
@@ -143,14 +175,23 @@ class NetsumWork(Work):
                 return
             for part in self._parts:
                 part.settle()
+                self._cause = self._cause or part._cause
             failures = (self._channel.failure(number) for number in self._numbers)
             self._cause = self._cause or next((error for error in failures if error is not None), None)
             if self._cause is None:
                 try:
-                    plan.finish()
+                    self._finish(plan)
                 except RuntimeError as error:  # an output that can't be written, as one made by expand()
                     self._cause = error
             self._settled = True
+            self._memory_used()
+
+    def _memory_used(self) -> None:
+        """The operations and copies no longer use the plan's memory."""
+
+    def _finish(self, plan: Plan) -> None:
+        """Bring the results to where the caller wants them."""
+        plan.finish()
 
     @property
     def settled(self) -> bool:
@@ -174,18 +215,18 @@ class NetsumWork(Work):
 
     def _new_future(
         self, outputs: list[Tensor]
-    ) -> tuple[torch.futures.Future[None], torch.futures.Future[list[Tensor]]]:
-        trigger: torch.futures.Future[None] = torch.futures.Future()
+    ) -> tuple[tuple[torch.futures.Future[Any], list[Tensor]], torch.futures.Future[list[Tensor]]]:
+        trigger = self._empty_future()
 
         def value(_: Any) -> list[Tensor]:
             if self._cause is not None:
                 raise as_torch_error(self._cause, self._name) from None
             return outputs
 
-        return trigger, trigger.then(value)
+        return (trigger, outputs), trigger.then(value)
 
     def is_completed(self) -> bool:
-        if not self.settled and all(self._channel.finished(number) for number in self._numbers):
+        if not self.settled and self._finished():
             self.settle()
         return self.settled
 

@@ -30,6 +30,9 @@ class Channel(Protocol):
         Raises TransportError as ``submit`` does, and where the network does not forward messages.
         """
 
+    def lanes(self, timeout_s: float) -> int:
+        """Lanes of the job's frames; blocks until the network has said so. Raises TransportError."""
+
     def wait(self, number: int, timeout_s: float) -> bool:
         """Block (without the GIL) until the operation has finished or failed; False when the time ran out first."""
 

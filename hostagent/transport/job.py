@@ -153,6 +153,7 @@ class JobChannel:
         self._order = threading.Lock()  # of submissions; may be held long, so the session thread never takes it
         self._lock = threading.RLock()  # of commands and of the job's state; held briefly
         self._told = threading.Event()
+        self._opened = threading.Event()  # or failed, or left: it will not be
         self._failure: TransportError | None = None
         self._own_cause: Cause | None = None
         self._peer_left = -1
@@ -222,6 +223,21 @@ class JobChannel:
                 else:
                     self._ask_lease()
             return number
+
+    def lanes(self, timeout_s: float) -> int:
+        """See Channel."""
+        with self._lock:
+            self._check_usable()
+            if not self._attached:
+                self._ask_lease()
+        if not self._opened.wait(
+            timeout_s + TOLD_TIMEOUT_S
+        ):  # the lease has the same time-out, and knows who is missing
+            text = f"Timed out waiting {1e3 * timeout_s:g}ms: not all ranks have joined the group"
+            raise self._report_failure(text, Cause.TIMEOUT)
+        with self._lock:
+            self._check_usable()
+            return self._lanes
 
     def wait(self, number: int, timeout_s: float) -> bool:
         """See Channel."""
@@ -293,6 +309,8 @@ class JobChannel:
                 text = f"rank {self.membership.rank} cannot attach to the network: {error}"
                 self._failure = TransportError(text, Cause.LOCAL)
                 self._transport.session.fail(self.membership.job, text)
+            finally:
+                self._opened.set()
 
     def on_freeze(self) -> int:
         """Stop; returns the lowest chunk without a result."""
@@ -496,6 +514,7 @@ class JobChannel:
         """End the job here; the first cause stays. Returns when the loop no longer touches the operations' memory."""
         with self._lock:
             self._failure = self._failure or error
+            self._opened.set()
             if self._attached:
                 self._record["command_code"] = FAILED_LOCALLY
                 self._command(FAIL)
@@ -549,6 +568,7 @@ class JobChannel:
         self._linger()
         with self._lock:
             self._failure = self._failure or TransportError(DESTROYED, Cause.LOCAL)
+            self._opened.set()
             self._detach()
         self._transport.forget(self)
 

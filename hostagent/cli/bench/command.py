@@ -25,6 +25,7 @@ ALL = (
     "entries",
     "allreduce",
     "collectives",
+    "cuda",
 )
 """What `everything` measures, in this order."""
 
@@ -215,6 +216,21 @@ def worker(*, lanes: int = 256, as_json: bool = False) -> int:
       netsum bench worker --lanes 2048
     """
     return _run("worker", as_json, lanes)
+
+
+@command(
+    option("--size", metavar="SIZE", help="Size of the all_reduce's tensor."),
+    repeated("-n", "--nproc", dest="ranks", type=integer(2), help="Number of ranks. Repeatable. Default: 2 and 4."),
+    option("--repeats", type=integer(1), help="Calls of each kind."),
+    AS_JSON,
+)
+def cuda(*, size: str = "64MiB", ranks: list[int] | None = None, repeats: int = 10, as_json: bool = False) -> int:
+    """An all_reduce and a DDP step with tensors on a GPU, next to gloo.
+
+    Example:
+      netsum bench cuda -n 2
+    """
+    return _run("cuda", as_json, tuple(ranks or (2, 4)), parse_size(size), repeats)
 
 
 @command(option("--entries", type=integer(1, 150_000), help="Number of table entries."), AS_JSON)

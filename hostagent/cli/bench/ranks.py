@@ -1,13 +1,13 @@
 """Training jobs of the benchmarks: `run_in_turn` starts their ranks, which run this file as a script.
 
-    python ranks.py allreduce|step|collectives '{"backend": "gloo", ...}'
+    python ranks.py allreduce|step|collectives|device '{"backend": "gloo", ...}'
 
 ``allreduce``: large tensors back to back (bandwidth), small ones back to back (steady-state latency), and small ones
 each right after a barrier, when the other processes have to be woken first. ``step``: from gradients that are there to
 weights that Adam has stepped: on a rack server one push-pull, on gloo what DDP does (an allreduce for each bucket of
 25 MB) and a local step of torch.optim.Adam: its default on CPUs, a loop of operations (`gloo`), and ``fused=True``
-(`gloo_fused`), which is what one who knows takes. ``collectives``: see `collective_calls`. Rank 0 prints its result as
-a line of JSON.
+(`gloo_fused`), which is what one who knows takes. ``collectives``: see `collective_calls`; ``device``: `device_calls`
+(`netsum_host`: quantized by the hosts). Rank 0 prints its result as a line of JSON.
 """
 
 from __future__ import annotations
@@ -203,10 +203,18 @@ def measure_collectives(backend: str, **settings: Any) -> dict[str, Any]:
     return dict(collective_calls.measure_collectives(**settings))
 
 
+def measure_device(backend: str, **settings: Any) -> dict[str, Any]:
+    """See `device_calls`."""
+    from hostagent.cli.bench import device_calls
+
+    return dict(device_calls.measure_device(**settings))
+
+
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "allreduce": measure_allreduce,
     "step": measure_step,
     "collectives": measure_collectives,
+    "device": measure_device,
 }
 
 
@@ -217,7 +225,13 @@ def main() -> None:
 
     settings = json.loads(sys.argv[2])
     torch.set_num_threads(1)
-    dist.init_process_group("netsum" if settings["backend"] == "netsum" else "gloo")
+    backend, _, variant = settings["backend"].partition("_")
+    options = None
+    if backend == "netsum" and variant:
+        from hostagent import Options
+
+        options = Options(quantizer=variant)
+    dist.init_process_group("netsum" if backend == "netsum" else "gloo", pg_options=options)
     result = MEASURES[sys.argv[1]](**settings)
     if dist.get_rank() == 0:
         print(MARK + json.dumps(result), flush=True)

@@ -1,0 +1,106 @@
+"""Sums of floats that are quantized on the device: the host moves int32 lanes.
+
+As PROTOCOL.md, section 8.1, with two operations in place of one: MAX of the chunks' exponents, then SUM of the lanes.
+The same chunks, exponents and lanes, and so the same bits as the sum of a tensor in host memory. Where a chunk is not
+finite on any rank (which all ranks see by the exponents), the whole sum is made by the hosts as usual.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from hostagent.protocol.operation import Operation, OperationKind, Span
+from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, log2_ceiling
+from hostagent.protocol.worker.dequantize_result import LARGEST_EXPONENT, LEAST_EXPONENT
+from hostagent.torch_backend.device.host_memory import Event
+from hostagent.torch_backend.device.transfer import Start, Transfer, pieces_of
+
+LEAST_ELEMENTS = 1 << 22
+"""Fewer are quantized by the hosts: a round trip and the device's answers take longer than what they save. Measured
+on an H100 that the ranks share (BENCHMARKS.md)."""
+
+LANE_BYTES = 4
+
+
+class BlockSum:
+    """The sum of ``source`` over the ranks, to ``target``: flat, contiguous tensors of one type on one device."""
+
+    def __init__(self, transfer: Transfer, source: Tensor, target: Tensor, whole: Operation, workers: int) -> None:
+        """``whole``: the sum as one operation, without memory. ``workers``: ranks."""
+        self._transfer, self._device = transfer, transfer.device
+        self._source, self._target = source, target
+        self._whole = whole
+        self._workers_log2 = log2_ceiling(workers)
+        self._divisor = workers if whole.average else 1
+
+    def begin(self, ticket: Start) -> None:
+        """See `transfer.Transfer.begin`."""
+        self._chunk = ticket.lanes()
+        agreed = self._agree(ticket)
+        if (agreed == EXPONENT_NOT_FINITE).any():
+            self._begin_on_host(ticket)
+            return
+        special = agreed == EXPONENT_ZERO  # anything else that is no exponent is taken as the nearest that is
+        agreed.clamp_(LEAST_EXPONENT, LARGEST_EXPONENT).masked_fill_(special, EXPONENT_ZERO)
+        lanes = self._transfer.host(self._source.numel(), torch.int32)
+        pieces = pieces_of(self._source.numel(), LANE_BYTES, self._chunk)
+        with self._device.use(self._transfer.stream):
+            self._exponents = self._on_device(agreed)
+            copied = [self._quantize(lanes, *piece) for piece in pieces]
+        for (first, end), event in zip(pieces, copied, strict=True):
+            event.synchronize()
+            operation = self._operation("lanes", OperationKind.SUM, lanes[first:end])
+            ticket.submit(operation, functools.partial(self._arrive, lanes, first, end))
+
+    def _agree(self, ticket: Start) -> Tensor:
+        """The largest exponent of each chunk on any rank, in host memory."""
+        count = (self._source.numel() + self._chunk - 1) // self._chunk
+        with self._device.use(self._transfer.stream):
+            own = torch.empty(count, dtype=torch.int32, device=self._source.device)
+            self._device.kernels.exponents(self._source, self._chunk, own)
+            agreed = self._transfer.to_host(own)
+            copied = self._device.record()
+        copied.synchronize()
+        ticket.finish(ticket.submit(self._operation("exponents", OperationKind.MAX, agreed)))
+        return agreed
+
+    def _operation(self, what: str, kind: OperationKind, host: Tensor) -> Operation:
+        whole = Span(host.data_ptr(), 0, host.numel())
+        name = f"{self._whole.collective} {what} of {self._whole.dtype}"
+        return Operation(name, kind, "int32", LANE_BYTES, host.numel(), whole, whole)
+
+    def _on_device(self, host: Tensor) -> Tensor:
+        made = torch.empty(host.shape, dtype=host.dtype, device=self._source.device)
+        self._device.copy(made, host)
+        return made
+
+    def _exponents_of(self, first: int, end: int) -> Tensor:
+        return self._exponents[first // self._chunk : (end + self._chunk - 1) // self._chunk]
+
+    def _quantize(self, host: Tensor, first: int, end: int) -> Event:
+        lanes = torch.empty(end - first, dtype=torch.int32, device=self._source.device)
+        exponents = self._exponents_of(first, end)
+        self._device.kernels.quantize(self._source[first:end], exponents, self._chunk, self._workers_log2, lanes)
+        self._device.copy(host[first:end], lanes)
+        return self._device.record()
+
+    def _arrive(self, host: Tensor, first: int, end: int) -> None:
+        lanes, exponents = self._on_device(host[first:end]), self._exponents_of(first, end)
+        self._device.kernels.dequantize(
+            lanes, exponents, self._chunk, self._workers_log2, self._divisor, self._target[first:end]
+        )
+        self._device.keep(self._target)
+
+    def _begin_on_host(self, ticket: Start) -> None:
+        """The tensor as it is: the hosts count its NaN and infinities."""
+        with self._device.use(self._transfer.stream):
+            host = self._transfer.to_host(self._source)
+            copied = self._device.record()
+        copied.synchronize()
+        span = Span(host.data_ptr(), 0, host.numel())
+        operation = replace(self._whole, input=span, output=span)
+        ticket.submit(operation, lambda: self._transfer.to_device(self._target, host))
