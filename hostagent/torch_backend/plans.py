@@ -73,6 +73,8 @@ class Plan:
         self._copy(self.own_parts)
 
     def _copy(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
+        if not pairs:
+            return
         with torch.no_grad():
             for target, source in pairs:
                 if self.transfer is not None:
@@ -94,17 +96,20 @@ class Plan:
     def finish(self) -> None:
         """Bring results from scratch to where the caller wants them."""
         self._copy(self.copies)
+        if not self.local:
+            return
         with torch.no_grad():
             for calculate in self.local:
                 calculate()
 
-    def describe(self) -> str:
-        """The call in the words of error messages."""
+    def description(self) -> Callable[[], str]:
+        """Makes the words for the call in error messages; holds none of the plan's memory."""
         if self.operations:
-            return self.operations[0].describe()
+            return self.operations[0].describe
         if not self.messages:
-            return "empty call"
-        return self.messages[0].family if self.is_exchange else self.messages[0].describe()
+            return str
+        first = self.messages[0]
+        return (lambda: first.family) if self.is_exchange else first.describe
 
     def send(self, tensor: Tensor, peer: int, collective: str, tag: int | None = None) -> None:
         """One message with the tensor's elements."""

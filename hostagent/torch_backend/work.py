@@ -46,7 +46,7 @@ class NetsumWork(Work):
         super().__init__()
         self._channel = channel
         self._plan: Plan | None = plan
-        self._name = plan.describe()
+        self._describe = plan.description()
         self._source = plan.source
         self.is_message = bool(plan.messages) and not plan.is_exchange
         self._numbers = tuple(numbers)
@@ -107,6 +107,10 @@ class NetsumWork(Work):
         keeps recent handles, also those that nobody asks any more.)"""
         if sum(tensor.numel() * tensor.element_size() for tensor in self._held) > SMALL_OUTPUT_BYTES:
             self._held = []
+
+    @property
+    def _name(self) -> str:
+        return self._describe() or "empty call"
 
     def _wait_until(self, end_s: float) -> bool:
         return all(self._wait_for(number, end_s) for number in self._numbers) and all(

@@ -253,4 +253,4 @@ def expected(training: Training, done: int = 0, keys: list[Key] | None = None) -
 def announced(training: Training, key: int, step: int) -> Served:
     """The announcement as the server reads it."""
     words = Announcement(Action.PUSH, key, training.sizes[key], step=step, terms=training.terms).words()
-    return read_announcement(0, words, WINDOW)
+    return read_announcement(0, words, training.schedule.window)

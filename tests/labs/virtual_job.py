@@ -244,6 +244,13 @@ class VirtualChannel:
     def fail(self, error: Exception) -> None:
         raise error
 
+    def lanes(self, timeout_s: float) -> int:
+        """Lanes of a frame."""
+        return self._lab.lanes
+
+    def leave(self) -> None:
+        """Nothing to give back."""
+
     def close(self) -> None:
         """Nothing to give back."""
 
@@ -257,6 +264,7 @@ class VirtualNetwork:
         self.now_ns = 0
         self.ranks: list[Rank] = []
         self._links = Links(faults.impairments(inbound=False), faults.impairments(inbound=True))
+        self.lanes = faults.lanes
         self._aggregator: Forwarding = Compiled() if faults.aggregator == "p4" else Reference(faults.lanes)
         self._jobs: dict[int, ReferenceJob] = {}
         self._ends: dict[int, list[End]] = {}

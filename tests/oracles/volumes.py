@@ -1,7 +1,7 @@
 """Bytes at a host's port of one call of an operation, without loss: the formulas of hostagent/torch_backend/README.md.
 
-``size`` ranks, frames of ``lanes`` lanes, a window of ``window`` chunks; each function returns (bytes up, bytes down) of ``rank``, acknowledgements of
-messages apart.
+``size`` ranks, frames of ``lanes`` lanes, a window of ``window`` chunks; each function returns (bytes
+up, bytes down) of ``rank``, acknowledgements of messages apart.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ class Volumes:
     def summed_chunks(self, elements: int) -> int:
         """C(N): chunks with data, and for floats their exponents."""
         data = ceil(elements / self.lanes)
-        return data + ceil(data / min(self.lanes, 256, max(64, self.window // 2))) if self.dtype.is_floating_point else data
+        return (
+            data + ceil(data / min(self.lanes, 256, max(64, self.window // 2)))
+            if self.dtype.is_floating_point
+            else data
+        )
 
     def moved_chunks(self, size_bytes: int) -> int:
         """R(B)."""

@@ -50,7 +50,7 @@ def test_callers_take_the_turns_of_small_operations() -> None:
 
 
 def test_several_threads_wait_for_operations_of_all_sizes() -> None:
-    """Whoever takes the turns finishes the others' operations as well, and hands the turns on when its own has ended."""
+    """Whoever takes the turns finishes the others' operations as well, and gives the turns back after its own."""
     count = 300
     sizes = [random.Random(7).choice([1, 40, 3_000, 60_000]) for _ in range(count)]
     arrays = [[np.full(size, rank + 1, np.int32) for size in sizes] for rank in range(2)]
