@@ -212,7 +212,7 @@ def bridge(
         "--max-window",
         metavar="SLOTS",
         type=integer(),
-        help="Maximum slots of one job, a power of two. Default: 256; over shm 512 / ports, at most 128. bmv2: 32.",
+        help="Maximum slots of one job, a power of two. Default: 256; over shm 32 to 128. bmv2: 32.",
     ),
     flag("--full-length-no-data", help="Padding of no-data frames to full length (bmv2 cannot grow packets)."),
     option("--state", metavar="FILE", type=Path, help="File that keeps epochs unique across restarts."),

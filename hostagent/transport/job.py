@@ -247,12 +247,17 @@ class JobChannel:
             if left_s <= 0:
                 return False
             slice_ns = int(min(left_s, SLICE_S) * 1e9)
-            if self._engine is not None:
+            if self._engine is not None and self._is_small(number):
                 turns.wait_by_turns(self._engine.address, self._address, number, slice_ns)
             else:
                 loop_calls.wait_done(self._address, number, slice_ns)
             self._check_loop()
         return True
+
+    def _is_small(self, number: int) -> bool:
+        """Whether the caller takes the turns; a large one would pass between this thread and the loop's many times."""
+        called = self._operations.get(number) or self._messages.descriptions.get(number)
+        return called is not None and called.elements * called.element_bytes < LARGE_BYTES
 
     def _check_loop(self) -> None:
         """A transport thread that has ended by itself (a bug) must not leave anybody waiting."""

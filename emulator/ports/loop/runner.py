@@ -9,6 +9,7 @@ Where all ports are capture files, time is that of the files, and the loop ends 
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -102,11 +103,16 @@ class SwitchRunner:
         if starts_clock and not self._virtual:
             self._record["origin_ns"] = time.monotonic_ns()
         self._address = address_of(self._record)
-        # looking around sees memory only: cables and interfaces' rings
-        looks = any(port.spec.kind not in (PortKind.UDP, PortKind.TCP, PortKind.PCAP) for port in self.ports)
-        self._configure(spin_ns if looks else 0)
+        self._configure(spin_ns if self._may_spin() else 0)
         self._record["allowances"] = allowances
         self._warm_up()
+
+    def _may_spin(self) -> bool:
+        """Only memory can be looked at: cables and interfaces' rings. Where the hosts of shared memory, which are on
+        this machine, and the loop outnumber the cores, looking would hold up a host."""
+        kinds = [port.spec.kind for port in self.ports]
+        looks = any(kind not in (PortKind.UDP, PortKind.TCP, PortKind.PCAP) for kind in kinds)
+        return looks and kinds.count(PortKind.SHM) + 1 <= len(os.sched_getaffinity(0))
 
     def _configure(self, spin_ns: int) -> None:
         self._record["ports"] = address_of(self._addresses)
