@@ -20,6 +20,7 @@ from hostagent.transport.loop.records import (
     ENGINE_SLOTS_USED,
     ENGINE_STOP,
     LEAST_STALL_NS,
+    LOOP,
     MAX_JOBS,
     RECEIVE_MOST,
 )
@@ -84,6 +85,10 @@ class Engine:
     def wake(self) -> None:
         """Make the loop look at everything once more."""
         wake(self.port.address, self.port.bell.address, self.port.bell.writing_end)
+
+    def end_lending(self) -> None:
+        """In a forked child, which has the turns' lock as it was: they are not to be had."""
+        self.record["driver"] = LOOP
 
     @property
     def running(self) -> bool:

@@ -82,6 +82,11 @@ class Transport:
     def loop_runs(self) -> bool:
         return self._engine is not None and self._engine.running
 
+    def end_lending(self) -> None:
+        """No caller takes turns any more."""
+        if self._engine is not None:
+            self._engine.end_lending()
+
     def wake(self) -> None:
         if self._engine is not None:
             self._engine.wake()
@@ -191,9 +196,12 @@ def _close_all() -> None:
 
 
 def _start_afresh() -> None:
-    """In a forked child: the parent's threads are not here, and one of them may have held the lock."""
+    """In a forked child: the parent's threads are not here, and one of them may have held the lock. The port is still
+    the parent's, whatever the child does with the groups that it inherits."""
     global _guard
     _guard = threading.RLock()
+    for transport in _transports.values():
+        transport.end_lending()
     _transports.clear()
 
 

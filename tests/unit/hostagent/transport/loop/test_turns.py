@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 
 import numpy as np
+import pytest
 
 from hostagent.protocol.operation import Operation, OperationKind, Span
+from hostagent.transport import process
+from hostagent.transport.loop.turns import take_turn
+from hostagent.transport.process import Transport
 from tests.labs.transport_network import Network, network
 
 PATIENCE_S = 60.0
@@ -84,3 +89,15 @@ def test_several_threads_wait_for_operations_of_all_sizes() -> None:
     with network(2) as net:
         run_on_every_rank(net, work)
         assert all((array == 3).all() for mine in arrays for array in mine)
+
+
+def test_a_forked_child_takes_no_turns_of_its_parents_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    transport = Transport.__new__(Transport)
+    with network(2) as net:
+        engine = net.transports[0].engine_for(net.lease(0))
+        transport._engine = engine
+        monkeypatch.setattr(process, "_transports", {"controller": transport})
+        child = os.fork()
+        if child == 0:
+            os._exit(int(any(take_turn(engine.address) for _ in range(100))))
+        assert os.waitpid(child, 0)[1] == 0
