@@ -39,6 +39,7 @@ class Engine:
         self.port = port
         self._batch = FrameBatch(RECEIVE_MOST)
         self._jobs: NDArray[np.int64] = np.zeros(MAX_JOBS, np.int64)
+        self._kept: dict[int, NDArray[Any]] = {}
         self._slot_of_job: NDArray[np.uint8] = np.zeros(JOB_NUMBERS, np.uint8)
         self._heartbeat_frame = np.frombuffer(pack_heartbeat(token, 0), np.uint8).copy()
         self._heartbeat_socket = heartbeat_socket(heartbeat) if heartbeat else None
@@ -70,15 +71,16 @@ class Engine:
     def _run(self) -> None:
         run_loop(self.address)
 
-    def serve(self, number: int, job: int) -> None:
-        """Have the loop serve the JOB record at an address, until that job's DETACH is carried out."""
+    def serve(self, number: int, job: NDArray[Any]) -> None:
+        """Have the loop serve a JOB record, until that job's DETACH is carried out."""
         with self._lock:
             free = np.flatnonzero(self._jobs == 0)
             if not len(free):
                 raise RuntimeError(f"a process can be in {MAX_JOBS} process groups at a time; destroy some")
             slot = int(free[0])
             self._slot_of_job[number] = slot + 1
-            publish_word(address_of(self._jobs) + 8 * slot, job)
+            self._kept[slot] = job  # the turn that carries out DETACH looks at it once more
+            publish_word(address_of(self._jobs) + 8 * slot, address_of(job))
             publish_word(self.address + ENGINE_SLOTS_USED, max(slot + 1, int(self.record["slots_used"][0])))
         self.wake()
 

@@ -382,7 +382,7 @@ class JobChannel:
             self._describe(number, operation)
         for message in self._messages.descriptions.values():
             self._describe_message(message)
-        engine.serve(lease.job, self._address)
+        engine.serve(lease.job, self._record)
         self._attached = True
         self._engine = engine
         self._publish(JOB_REQUEST_TAIL, self._next)

@@ -10,8 +10,10 @@ that to the bell. BORROWER: another thread takes them; the loop's thread sleeps,
 have them back. Why no wake-up is lost when they are given back: the borrower (1) announces the loop's sleep for it,
 (2) sets NOBODY, (3) fence, (4) looks into the rings and at the timers, and (5) wakes the loop if there is something.
 Whoever publishes before (4) is seen by it; whoever publishes after it finds the announcement of (1), and the loop's
-thread, when woken, the turns free since (2). A timer may be late by up to TICK_NS: the loop's sleep is that short while
-something happens, so that borrowers need not wake it to set it.
+thread, when woken, the turns free since (2). What needs another turn that nothing announces (a timer, a core that waits
+for memory, requests that had no room) may be late by up to TICK_NS: the loop's sleep is that short while something
+happens, so that borrowers need not wake it. Nor may it be longer while the turns are lent: a slow ringer may erase the
+announcement of (1), which has the token of an earlier sleep.
 
 Turns are lent where the port is a cable: on sockets the loop's thread would have to leave ppoll first.
 """
@@ -130,10 +132,11 @@ def give_back(engine_address: int) -> None:
     """Let the loop's thread take the turns again, and wake it if there is something to do; (1) to (5) above."""
     engine = engine_at(engine_address)
     bell_prepare(engine.sleeper)
-    due_ns = engine.due_ns
+    due_ns = min(engine.due_ns, engine.active_ns + TICK_NS)  # a loop that sleeps for long is to begin with ticks
     store_release64(engine_address + ENGINE_DRIVER, NOBODY)
     fence()
-    if host_pending(engine.port) != 0 or due_ns < engine.rest_until_ns:
+    reasons = host_pending(engine.port) + load_acquire64(engine_address + ENGINE_STOP)
+    if reasons != 0 or due_ns < engine.rest_until_ns:
         bell_kick(engine.sleeper)
 
 
@@ -177,5 +180,7 @@ def rest_borrowed(engine: Any, now_ns: int, end_ns: int) -> int:
         if host_pending(engine.port) == 0:
             woken_by = bell_wait(engine.second_sleeper, sequence, left_ns(until_ns))
         bell_cancel(engine.second_sleeper)
+        if woken_by == -EINTR:
+            return woken_by  # no turn follows: the look of give_back must still see a request
     exchange64(engine.port + WAKE_REQUESTED, 0)
     return woken_by
