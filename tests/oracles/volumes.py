@@ -45,11 +45,7 @@ class Volumes:
     def summed_chunks(self, elements: int) -> int:
         """C(N): chunks with data, and for floats their exponents."""
         data = ceil(elements / self.lanes)
-        return (
-            data + ceil(data / min(self.lanes, 256, max(64, self.window // 2)))
-            if self.dtype.is_floating_point
-            else data
-        )
+        return data + ceil(data / min(self.lanes, 256, max(64, self.window))) if self.dtype.is_floating_point else data
 
     def moved_chunks(self, size_bytes: int) -> int:
         """R(B)."""
