@@ -113,7 +113,7 @@ def _cache() -> Finding:
 
 
 def _shared_memory() -> Finding:
-    from emulator.ports.cable.shm_files import shared_folder
+    from emulator.ports.cable.shared_folder import shared_folder
 
     folder = shared_folder()
     if not os.access(folder, os.W_OK):

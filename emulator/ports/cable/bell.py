@@ -35,6 +35,7 @@ from emulator.native.memory import load_u16, offset_of, record_at
 from emulator.native.pages import address_of, aligned_bytes
 from emulator.native.syscalls import futex_wait, futex_wake, ppoll, read_descriptor, write_descriptor
 from emulator.ports.cable import shm_files
+from emulator.ports.cable.shared_folder import shared_folder
 
 BELL_BYTES = 4096
 SEQUENCE, SECOND_SEQUENCE = 0, 8
@@ -214,7 +215,7 @@ class Bell:
             self._file.close()
 
     def _create_file(self) -> shm_files.SharedFile:
-        path = shm_files.shared_folder() / f"{BELL_PREFIX}{self.identity:016x}"
+        path = shared_folder() / f"{BELL_PREFIX}{self.identity:016x}"
         created = shm_files.create(path, BELL_BYTES, BELL_BYTES, lambda file: _claim(file))
         if created is None:
             raise FileExistsError(f"{path}: 63 random bits came twice")

@@ -39,6 +39,7 @@ from emulator.ports.cable.rings import (
     place_tx,
     write_header,
 )
+from emulator.ports.cable.shared_folder import shared_folder
 from emulator.ports.cable.wake_peer import bell_path_template, ring_peer
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
@@ -60,7 +61,7 @@ DRAIN_STEP_S = 0.0005
 
 def port_path(name: str) -> Path:
     """The file of the port with this name."""
-    return shm_files.shared_folder() / f"{PORT_PREFIX}{name}"
+    return shared_folder() / f"{PORT_PREFIX}{name}"
 
 
 @njit

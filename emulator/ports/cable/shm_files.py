@@ -26,11 +26,6 @@ PREFIX = "netsum-"
 """Every file of ours in the shared folder starts with it; nothing else is ever removed."""
 
 
-def shared_folder() -> Path:
-    """Where shared memory lives: ``NETSUM_SHM`` (tests, machines with a small /dev/shm), else /dev/shm."""
-    return Path(os.environ.get("NETSUM_SHM", "/dev/shm"))
-
-
 def _flock(kind: int, byte: int) -> bytes:
     # struct flock of LP64 Linux: short type, short whence, off_t start, off_t length, pid_t
     return struct.pack("hh4xqqi4x", kind, os.SEEK_SET, byte, 1, 0)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from emulator.ports.cable import shm_files
 from emulator.ports.cable.bell import BELL_PREFIX, LOCK_OWNER, fifo_path
+from emulator.ports.cable.shared_folder import shared_folder
 from emulator.ports.cable.shm import LOCK_GATE, LOCK_HOST, LOCK_SWITCH, PORT_PREFIX
 from emulator.ports.errors import PortError
 
@@ -19,7 +20,7 @@ FIFO_SUFFIX = fifo_path(Path("/x")).name.removeprefix("x")
 
 def clean_stale(folder: Path | None = None) -> list[Path]:
     """Remove the ports and bells whose processes are all gone; returns what was removed."""
-    folder = folder or shm_files.shared_folder()
+    folder = folder or shared_folder()
     removed = [path for path in sorted(folder.glob(f"{PORT_PREFIX}*")) if _remove_port(path)]
     bells = sorted(folder.glob(f"{BELL_PREFIX}*"))
     removed += [path for path in bells if path.suffix != FIFO_SUFFIX and _remove(path, (LOCK_OWNER,))]

@@ -17,9 +17,9 @@ from emulator.native.atomics import load_acquire64, load_once64
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u8, store_u8
 from emulator.native.syscalls import close_descriptor, map_memory, open_path, seek_end, unmap_memory
-from emulator.ports.cable import shm_files
 from emulator.ports.cable.bell import BELL_BYTES, BELL_PREFIX, HAS_FIFO, bell_ring
 from emulator.ports.cable.rings import END_BELL, END_GENERATION
+from emulator.ports.cable.shared_folder import shared_folder
 from emulator.ports.state import (
     port_at,
 )
@@ -37,7 +37,7 @@ FIFO_SUFFIX = b".fifo"
 
 def bell_path_template() -> NDArray[np.uint8]:
     """Memory for the path of any bell: its prefix is filled in, its digits and the FIFO's suffix are not."""
-    prefix = os.fsencode(shm_files.shared_folder() / BELL_PREFIX)
+    prefix = os.fsencode(shared_folder() / BELL_PREFIX)
     memory = np.zeros(BELL_PATH_START + len(prefix) + HEX_DIGITS + len(FIFO_SUFFIX) + 1, np.uint8)
     memory[:BELL_PATH_START].view(np.int64)[0] = len(prefix)
     memory[BELL_PATH_START : BELL_PATH_START + len(prefix)] = np.frombuffer(prefix, np.uint8)

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hostagent.protocol.window import default_max_window
+
 FIRST_STEPS = 20
 """Steps with equal losses: later ones drift apart by rounding alone, as two gloo runs with other rings do."""
 LOSS_TOLERANCE = 1e-4
@@ -25,8 +27,8 @@ WIDTH_BYTES = {
     "uint8": 1,
     "bool": 1,
 }
-EXPONENT_GROUP = 256
-"""Largest number of chunks with their exponents in one frame: hostagent/protocol/PROTOCOL.md, Order of chunks."""
+LEAST_EXPONENT_GROUP, LARGEST_EXPONENT_GROUP = 64, 256
+"""Chunks with their exponents in one frame, otherwise a window: hostagent/protocol/PROTOCOL.md, Order of chunks."""
 ONE_ROUND_FRAMES = 4
 """Largest number of frames of a sum in one round (PROTOCOL.md, section 8.9)."""
 RANGE_BITS = {"float32": 128 + 149, "float16": 16 + 24, "bfloat16": 128 + 133}
@@ -94,7 +96,8 @@ class Operations:
             in_one_round = lanes // min(ranks, limbs + 1)  # elements of a frame without exponents
             if self.elements <= ONE_ROUND_FRAMES * in_one_round:
                 return self.calls * -(-self.elements // in_one_round)
-        exponents = -(-data // min(lanes, EXPONENT_GROUP)) if floats else 0
+        group = min(lanes, LARGEST_EXPONENT_GROUP, max(LEAST_EXPONENT_GROUP, default_max_window(ranks)))
+        exponents = -(-data // group) if floats else 0
         return self.calls * (passes * data + exponents)
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Protocol
 from zlib import crc32
 
-from emulator.ports.cable.shm_files import shared_folder
+from emulator.ports.cable.shared_folder import shared_folder
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.errors import Cause
