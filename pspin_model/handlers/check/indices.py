@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba.core import types as untyped_types
 
-from pspin_model.handlers.overloads import overloaded
+from pspin_model.handlers.overloads import defined, overloaded
 from pspin_model.machine.faults import PlacedIndexError
 
 types: Any = untyped_types
@@ -36,12 +37,8 @@ def checks_of(array: Any, index: Any) -> str:
 
 
 def _checking(array: Any, index: Any, returned: str) -> Any:
-    space: dict[str, Any] = {"PlacedIndexError": PlacedIndexError}
-    exec(
-        f"import numpy as np\ndef implement(array, index, place):\n{checks_of(array, index)}    return {returned}\n",
-        space,
-    )
-    return space["implement"]
+    text = f"def implement(array, index, place):\n{checks_of(array, index)}    return {returned}\n"
+    return defined(text, {"np": np, "PlacedIndexError": PlacedIndexError})
 
 
 @overloaded

@@ -15,7 +15,7 @@ from numba.core import types
 from emulator.native.jit import njit
 from pspin_model.handlers.core import turns
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.overloads import overloaded
+from pspin_model.handlers.overloads import defined, overloaded
 
 ELEMENTS = 64
 """Elements of a whole-array operation that count as one turn of a loop: what a host does in the time of one."""
@@ -85,11 +85,10 @@ def arange(h: Any, start: Any, stop: Any, step: Any, dtype: Any) -> Any:
         by, arguments = "1.0", "start, stop"
     if not _absent(dtype):
         arguments += ", dtype=dtype"
-    space: dict[str, Any] = {"np": np, "turns": turns, "MOST_TURNS": MOST_TURNS}
     text = "def implement(h, start, stop, step, dtype):\n"
     text += f"    turns(h, int(min(max(({last} - {first}) / {by}, 0.0), MOST_TURNS)))\n"
-    exec(f"{text}    return np.arange({arguments})\n", space)
-    return space["implement"]
+    text += f"    return np.arange({arguments})\n"
+    return defined(text, {"np": np, "turns": turns, "MOST_TURNS": MOST_TURNS})
 
 
 def _absent(kind: Any) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from numba.core import types as untyped_types
 
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.overloads import overloaded
+from pspin_model.handlers.overloads import defined, overloaded
 from pspin_model.machine.faults import PlacedDivisionError
 
 types: Any = untyped_types
@@ -92,10 +92,8 @@ def checks_division(name: str, kinds: tuple[Any, ...]) -> bool:
     return name in DIVISIONS and all(isinstance(kind, types.Number | types.Boolean) for kind in kinds)
 
 
-def _made(text: str, **names: Any) -> Any:
-    space: dict[str, Any] = {"np": np, "PlacedDivisionError": PlacedDivisionError, **names}
-    exec(text, space)
-    return space["implement"]
+def _made(text: str) -> Any:
+    return defined(text, {"np": np, "PlacedDivisionError": PlacedDivisionError})
 
 
 WORDS: dict[str, Any] = {}
@@ -121,9 +119,7 @@ def _operation(name: str, in_place: bool) -> None:
 
 def _register(label: str, arguments: str, body: Callable[..., Any]) -> str:
     name = PREFIX + label
-    space: dict[str, Any] = {"body": body, "__name__": __name__}
-    exec(f"def {name}({arguments}):\n    return body({arguments})\n", space)
-    WORDS[name] = overloaded(space[name])
+    WORDS[name] = overloaded(defined(f"def {name}({arguments}):\n    return body({arguments})\n", {"body": body}))
     return name
 
 

@@ -21,7 +21,7 @@ from pspin_model.handlers.check.runtime import arange, fits, into1, into2
 from pspin_model.handlers.core import charge_all, charge_elements
 from pspin_model.handlers.cost.remote_memory_cost import reads, write_one, writes
 from pspin_model.handlers.errors import HandlerError
-from pspin_model.handlers.overloads import overloaded
+from pspin_model.handlers.overloads import defined, overloaded
 from pspin_model.machine.costs import CLASSES
 from pspin_model.machine.faults import PlacedDivisionError
 
@@ -198,13 +198,10 @@ def _add_priced(name: str, operands: str, lines: Callable[..., str]) -> str:
     if name not in PRICED:
 
         def body(*kinds: Any) -> Any:
-            made_of: dict[str, Any] = {}
-            exec(f"def impl(h, {operands}):\n{lines(*kinds)}", NAMESPACE, made_of)
-            return made_of["impl"]
+            return defined(f"def impl(h, {operands}):\n{lines(*kinds)}", NAMESPACE)
 
-        space: dict[str, Any] = {"body": body, "__name__": __name__}
-        exec(f"def {name}(h, {operands}):\n    return body({operands})\n", space)
-        PRICED[name] = overloaded(space[name])
+        text = f"def {name}(h, {operands}):\n    return body({operands})\n"
+        PRICED[name] = overloaded(defined(text, {"body": body}))
     return name
 
 
