@@ -413,8 +413,10 @@ class JobChannel:
     def _publish(self, tail_at: int, tail: int, size_bytes: int = LARGE_BYTES) -> None:
         """Let the loop see what was submitted; what is small leaves at once, in a turn of our own."""
         assert self._engine is not None
+        large = size_bytes >= LARGE_BYTES
+        self._engine.serve_large(large)
         loop_calls.publish_word(self._address + tail_at, tail)
-        if size_bytes >= LARGE_BYTES or not turns.take_turn(self._engine.address):
+        if large or not turns.take_turn(self._engine.address):
             self._engine.wake()
 
     # --- messages ---

@@ -33,9 +33,9 @@ from emulator.ports.port import (
 )
 from emulator.ports.state import port_at
 
-PER_PORT = 64
-"""Frames taken from a port in one turn: enough to hide a turn's fixed cost, few enough that every port is served soon
-(64 frames of 256 lanes take the program about 15 us)."""
+PER_PORT = 32
+"""Frames taken from a port in one turn: enough to hide a turn's fixed cost, few enough that hosts can work on the first
+results while the rest of a window is added up (64 frames of 1,024 lanes take the program about 50 us)."""
 
 RUN = np.dtype(
     [

@@ -105,7 +105,7 @@ IN_TRANSIT = 2**62
 """``posted`` of a frame that the core has handed over and the port has not taken yet: nobody may rewrite it."""
 
 TRANSMIT_CAPACITY = 256
-RECEIVE_MOST = 64
+RECEIVE_MOST = 32
 """Frames taken in one turn: few enough that the answers to the first leave before the last are read."""
 
 engine_at = record_at(ENGINE)

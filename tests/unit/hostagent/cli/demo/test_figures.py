@@ -80,8 +80,8 @@ def test_a_gradient_that_went_elsewhere_fails() -> None:
         ("SUM", "float32", 1, 1),
         ("SUM", "float32", 256, 4),  # 64 to a frame: a lane for each of 4 ranks
         ("SUM", "float32", 257, 3),
-        ("SUM", "float32", 256 * 256, 258),  # with four ranks, groups of 128
-        ("SUM", "float32", 256 * 256 + 1, 260),
+        ("SUM", "float32", 256 * 256, 260),  # groups of 64
+        ("SUM", "float32", 256 * 256 + 1, 262),
         ("SUM", "int32", 257, 2),
         ("RAW", "uint8", 1025, 2),
         ("RAW", "int64", 129, 2),
