@@ -151,7 +151,7 @@ def round_to_format(dtype: int, negative: int, mantissa: int, exponent: int, sti
         mantissa >>= shift
         if rest > half or (rest == half and (sticky or mantissa & 1)):
             mantissa += 1  # a carry out of the mantissa goes into the exponent field, as it should
-    bits = ((last - unit) << (precision - 1)) + mantissa
-    if (bits >> (precision - 1)) >= infinity_field_of(dtype):
+    # compared before the shift: beyond 2^1025 the bits of a float64 would not fit into 63
+    if last - unit + (mantissa >> (precision - 1)) >= infinity_field_of(dtype):
         return infinity_bits(dtype, negative)
-    return signed_bits(dtype, bits, negative)
+    return signed_bits(dtype, ((last - unit) << (precision - 1)) + mantissa, negative)

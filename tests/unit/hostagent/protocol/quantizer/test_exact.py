@@ -145,6 +145,15 @@ def test_zeros_have_a_plus_and_an_average_that_underflows_keeps_its_sign() -> No
             assert np.signbit(average).all()
 
 
+@pytest.mark.parametrize("workers", [2, 3, 4, 5, 16, 64])
+@pytest.mark.parametrize("dtype", [DType.FLOAT64, DType.FLOAT32, DType.FLOAT16])
+def test_sums_beyond_the_range_are_infinities_of_their_sign(dtype: DType, workers: int) -> None:
+    kind: Any = NUMPY[dtype]
+    chunks = [np.array([1, -1, 0.9], kind) * np.finfo(kind).max] * workers
+    for form, unit in forms(dtype, chunks):
+        assert aggregate(dtype, chunks, form, unit).tolist() == [math.inf, -math.inf, math.inf]
+
+
 def test_an_average_does_not_overflow_on_the_way() -> None:
     largest = np.full(3, np.finfo(np.float32).max, np.float32)
     for form, unit in forms(DType.FLOAT32, [largest] * 3):
