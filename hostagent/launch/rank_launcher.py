@@ -140,7 +140,7 @@ def _report(error: Any, stopped: Collection[int] = ()) -> int:
     others = len(error.failures) - 1
     print(f"netsum run: rank {rank} {_cause(failure, stopped)}", file=sys.stderr)
     if others:
-        print(f"netsum run: {others} other rank(s) failed after it", file=sys.stderr)
+        print(f"netsum run: {others} other rank(s) failed after it, or were ended by the launcher", file=sys.stderr)
     return _exit_code(failure)
 
 

@@ -89,4 +89,4 @@ def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timed
     try:
         return open_job(address, name, rank, size, timeout.total_seconds())
     except TransportError as error:
-        raise as_torch_error(error, f"rank {rank} cannot join the process group") from error
+        raise as_torch_error(error, f"rank {rank} cannot join the process group") from None
