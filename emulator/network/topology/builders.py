@@ -229,7 +229,7 @@ BUILDERS: Mapping[str, Builder] = {
     "tree": Builder("FANOUTxFANOUT...", tree),
     "leaf-spine": Builder(
         "LEAVESxHOSTS",
-        lambda size, spines, **options: leaf_spine(*size, spines, **options),
+        lambda size, **options: leaf_spine(*size, **options),
         ("spines", "switch_link"),
         ("spines",),
     ),

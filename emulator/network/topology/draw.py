@@ -99,7 +99,7 @@ def _legend(topology: Topology) -> list[Any]:
     from matplotlib.lines import Line2D
 
     kinds = Counter(node.kind for node in topology.nodes)
-    box = {"marker": "s", "markersize": 8, "markeredgecolor": EDGE, "linestyle": ""}
+    box: dict[str, Any] = {"marker": "s", "markersize": 8, "markeredgecolor": EDGE, "linestyle": ""}
     handles = [
         Line2D([], [], markerfacecolor=STYLES[kind][1], label=f"{kind} ({kinds[kind]})", **box)
         for kind in STYLES

@@ -17,7 +17,8 @@ groups:                       # optional
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,9 @@ YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 YAML_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 WIDE = 1 << 20
 """Columns of a line: a link is never folded."""
-MAX_DIGITS = 18
-"""Of a number; int64 holds them."""
+SHAPES = {"dict": "fields with values, as in {name: value}", "list": "a list, as in [a, b]", "str": "a single value"}
+WHOLE = re.compile(r"-?[0-9]{1,18}")
+"""Numbers that int64 holds."""
 
 
 class TopologyFileError(TopologyError):
@@ -127,114 +129,104 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self.file = file
         self._lines: dict[Place, int] = {}
-        """Line of each element that was read."""
+        self._seen: set[int] = set()
 
     def topology(self, document: yaml.Node) -> Topology:
-        top = self._record(document, (), ("name", "classes", "nodes", "links"), ("groups",))
-        classes = {name: self._class(name, node) for name, node in self._mapping(top["classes"], ("classes",)).items()}
-        nodes = [self._node(node, ("nodes", i)) for i, node in enumerate(self._list(top["nodes"], ("nodes",)))]
-        links: list[Link] = []
-        entries: list[int] = []  # of each link, as a duplex one is two
-        for index, entry in enumerate(self._list(top["links"], ("links",))):
-            links += self._links(entry, ("links", index), classes)
-            entries += [index] * (len(links) - len(entries))
+        top = self._record(self._plain(document, ()), (), ("name", "classes", "nodes", "links"), ("groups",))
+        classes = {name: self._class(name, each) for name, each in self._items(top, "classes", dict)}
+        nodes = tuple(self._node(each, ("nodes", index)) for index, each in self._items(top, "nodes", list))
+        cables = [self._cable(each, ("links", index), classes) for index, each in self._items(top, "links", list)]
         groups = {}
-        if "groups" in top:
-            for name, members in self._mapping(top["groups"], ("groups",)).items():
-                groups[name] = tuple(self._texts(members, ("groups", name)))
+        for name, members in self._items({"groups": {}, **top}, "groups", dict):
+            each = enumerate(self._expect(list, members, ("groups", name)))
+            groups[name] = tuple(self._expect(str, member, ("groups", name, index)) for index, member in each)
+        links = tuple(link for cable in cables for link in cable)
         try:
-            return Topology(self._text(top["name"], ("name",)), tuple(nodes), tuple(links), groups)
+            return Topology(self._expect(str, top["name"], ("name",)), nodes, links, groups)
         except TopologyError as error:
             place = error.place
-            if place[:1] == ("links",) and len(place) > 1:
+            if place[:1] == ("links",) and len(place) > 1:  # the number of a link: a duplex entry makes two
+                entries = [index for index, cable in enumerate(cables) for _ in cable]
                 place = ("links", entries[int(place[1])], *place[2:])
             raise self._error(error.text, place) from None
 
-    def _class(self, name: str, node: yaml.Node) -> LinkClass:
+    def _class(self, name: str, value: Any) -> LinkClass:
         place = ("classes", name)
-        required = tuple(each for each in UNITS if each not in OPTIONAL)
-        given = self._record(node, place, required, OPTIONAL)
-        return LinkClass(name, **{each: self._number(value, (*place, each)) for each, value in given.items()})
+        given = self._record(value, place, tuple(each for each in UNITS if each not in OPTIONAL), OPTIONAL)
+        return LinkClass(name, **{each: self._number(text, (*place, each)) for each, text in given.items()})
 
-    def _node(self, node: yaml.Node, place: Place) -> Node:
-        given = self._record(node, place, ("name", "kind"), ("coordinates",))
-        kind = self._text(given["kind"], (*place, "kind"))
+    def _node(self, value: Any, place: Place) -> Node:
+        given = {"coordinates": [], **self._record(value, place, ("name", "kind"), ("coordinates",))}
+        name, kind = (self._expect(str, given[each], (*place, each)) for each in ("name", "kind"))
         if kind not in tuple(NodeKind):
             raise self._error(f"{kind!r} is none of {', '.join(NodeKind)}", (*place, "kind"))
-        places = self._list(given["coordinates"], (*place, "coordinates")) if "coordinates" in given else ()
-        coordinates = tuple(self._number(each, (*place, "coordinates", i)) for i, each in enumerate(places))
-        return Node(self._text(given["name"], (*place, "name")), NodeKind(kind), coordinates)
+        inside = (*place, "coordinates")
+        coordinates = enumerate(self._expect(list, given["coordinates"], inside))
+        return Node(name, NodeKind(kind), tuple(self._number(each, (*inside, index)) for index, each in coordinates))
 
-    def _links(self, node: yaml.Node, place: Place, classes: Mapping[str, LinkClass]) -> list[Link]:
-        given = self._record(node, place, ("source", "destination", "class"), ("number", "plane", "duplex"))
-        source, destination, name = (self._text(given[each], (*place, each)) for each in list(given)[:3])
+    def _cable(self, value: Any, place: Place, classes: Mapping[str, LinkClass]) -> tuple[Link, ...]:
+        """The link, and the one back if it is duplex."""
+        texts = ("source", "destination", "class", "duplex")
+        given = self._record(value, place, texts[:3], ("number", "plane", "duplex"))
+        numbers = {each: self._number(given[each], (*place, each)) for each in ("number", "plane") if each in given}
+        given.setdefault("duplex", "false")
+        source, destination, name, duplex = (self._expect(str, given[each], (*place, each)) for each in texts)
         if name not in classes:
             raise self._error(f"there is no class {name!r}{guess(name, classes)}", (*place, "class"))
-        numbers = {each: self._number(given[each], (*place, each)) for each in ("number", "plane") if each in given}
-        link = Link(source, destination, classes[name], **numbers)
-        duplex = self._text(given["duplex"], (*place, "duplex")) if "duplex" in given else "false"
         if duplex not in ("true", "false"):
             raise self._error(f"{duplex!r} is neither true nor false", (*place, "duplex"))
-        return [link, link.reverse] if duplex == "true" else [link]
+        link = Link(source, destination, classes[name], **numbers)
+        return (link, link.reverse) if duplex == "true" else (link,)
 
-    def _record(
-        self, node: yaml.Node, place: Place, required: Sequence[str], optional: Sequence[str]
-    ) -> dict[str, Any]:
-        """The values of a mapping with these keys only, in this order."""
-        found = self._mapping(node, place)
-        known = (*required, *optional)
-        for name in found:
-            if name not in known:
-                rest = f"{guess(name, known)}; the fields are {', '.join(known)}"
-                raise self._error(f"unknown field {name!r}{rest}", (*place, name))
-        for name in required:
-            if name not in found:
-                raise self._error(f"{name} is missing", place)
-        return {name: found[name] for name in known if name in found}
-
-    def _mapping(self, node: yaml.Node, place: Place) -> dict[str, yaml.Node]:
-        self._lines[place] = node.start_mark.line + 1
-        if not isinstance(node, yaml.MappingNode):
-            raise self._error("this has to be fields with values, as in {name: value}", place)
-        found: dict[str, yaml.Node] = {}
+    def _plain(self, node: yaml.Node, place: Place) -> Any:
+        """The element as dict, list or text, as it is written, with all that is in it; their lines are kept."""
+        self._lines.setdefault(place, node.start_mark.line + 1)
+        if id(node) in self._seen:
+            raise self._error("an alias (*name) cannot be used here: write it out", place)
+        self._seen.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            return None if node.tag == "tag:yaml.org,2002:null" else node.value
+        if isinstance(node, yaml.SequenceNode):
+            return [self._plain(each, (*place, index)) for index, each in enumerate(node.value)]
+        found: dict[str, Any] = {}
         for key, value in node.value:
-            name = self._text(key, place)
+            name = self._expect(str, self._plain(key, place), place)
             self._lines[*place, name] = key.start_mark.line + 1
             if name in found:
                 raise self._error(f"{name!r} is there twice", (*place, name))
-            found[name] = value
+            found[name] = self._plain(value, (*place, name))
         return found
 
-    def _list(self, node: yaml.Node, place: Place) -> list[yaml.Node]:
-        self._lines[place] = node.start_mark.line + 1
-        if not isinstance(node, yaml.SequenceNode):
-            raise self._error("this has to be a list", place)
-        values: list[yaml.Node] = node.value
-        return values
+    def _record(self, value: Any, place: Place, required: Sequence[str], optional: Sequence[str]) -> dict[str, Any]:
+        """A mapping with these keys only."""
+        found: dict[str, Any] = self._expect(dict, value, place)
+        known = (*required, *optional)
+        if unknown := [name for name in found if name not in known]:
+            hint = f"{guess(unknown[0], known)}; the fields are {', '.join(known)}"
+            raise self._error(f"unknown field {unknown[0]!r}{hint}", (*place, unknown[0]))
+        if missing := [name for name in required if name not in found]:
+            raise self._error(f"{missing[0]} is missing", place)
+        return found
 
-    def _texts(self, node: yaml.Node, place: Place) -> list[str]:
-        return [self._text(each, (*place, index)) for index, each in enumerate(self._list(node, place))]
+    def _items(self, top: Mapping[str, Any], field: str, kind: type) -> Iterable[tuple[Any, Any]]:
+        """Keys or indexes with values."""
+        values = self._expect(kind, top[field], (field,))
+        return values.items() if kind is dict else enumerate(values)
 
-    def _text(self, node: yaml.Node, place: Place) -> str:
-        """A scalar as it is written."""
-        self._lines[place] = node.start_mark.line + 1
-        if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null":
-            raise self._error("this has to be a single value", place)
-        text: str = node.value
-        return text
+    def _expect(self, kind: type, value: Any, place: Place) -> Any:
+        if not isinstance(value, kind):
+            raise self._error(f"this has to be {SHAPES[kind.__name__]}", place)
+        return value
 
-    def _number(self, node: yaml.Node, place: Place) -> int:
-        text = self._text(node, place)
-        units = UNITS.get(str(place[-1]))
-        digits = text.removeprefix("-")
-        if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS:
+    def _number(self, value: Any, place: Place) -> int:
+        text, units = self._expect(str, value, place), UNITS.get(str(place[-1]))
+        if WHOLE.fullmatch(text):
             return int(text)
-        if units is None:
-            raise self._error(f"{text!r} is not a whole number", place)
         try:
-            return quantity(text, units)
+            return quantity(text, units or {})
         except ValueError as error:
-            raise self._error(f"{error}, nor a whole number without", place) from None
+            wrong = f"{error}, nor a whole number without" if units else f"{text!r} is not a whole number"
+            raise self._error(wrong, place) from None
 
     def _error(self, text: str, place: Place) -> TopologyFileError:
         """At the line of the innermost element around ``place`` that was read."""

@@ -30,23 +30,24 @@ def to_networkx(topology: Topology) -> nx.MultiDiGraph:
 
 
 def from_networkx(graph: nx.Graph, *, default: LinkClass = HOST_LINK) -> Topology:
-    """Of any graph: edges without direction become two links, parallel ones are numbered in their order.
+    """Of any graph: edges without direction become two links; the key of an edge is the link's number.
 
     Attributes are those of `to_networkx`; nodes without ``kind`` are hosts, and edges without attributes have the class
     ``default``. Tuples as nodes, as of networkx's grids, are named by their parts: (0, 1) is 0.1. Raises TopologyError.
     """
     names = {node: _name(node) for node in graph.nodes}
     nodes = tuple(_node(names[node], attributes) for node, attributes in graph.nodes(data=True))
+    edges = (
+        graph.edges(keys=True, data=True) if graph.is_multigraph() else ((*e[:2], 0, e[2]) for e in graph.edges.data())
+    )
     links: list[Link] = []
-    count: dict[tuple[str, str], int] = {}
-    for source, destination, attributes in sorted(graph.edges(data=True), key=lambda edge: edge[2].get("index", 0)):
-        ends = names[source], names[destination]
-        link_class = _class(attributes, default, f"{ends[0]}->{ends[1]}")
-        link = Link(*ends, link_class, count.get(ends, 0), attributes.get("plane", 0))
-        count[ends] = link.number + 1
+    for source, destination, key, attributes in sorted(edges, key=lambda edge: edge[3].get("index", 0)):
+        where = f"{names[source]}->{names[destination]}"
+        if not isinstance(key, Integral):
+            raise TopologyError(f"edge {where}: the key {key!r} numbers parallel links, so it is a whole number")
+        link_class = _class(attributes, default, where)
+        link = Link(names[source], names[destination], link_class, int(key), int(attributes.get("plane", 0)))
         links += [link] if graph.is_directed() else [link, link.reverse]
-        if not graph.is_directed():
-            count[ends[::-1]] = link.number + 1
     groups = {name: tuple(members) for name, members in graph.graph.get("groups", {}).items()}
     return Topology(str(graph.graph.get("name") or "graph"), nodes, tuple(links), groups)
 

@@ -35,6 +35,7 @@ def diameter(topology: Topology) -> int:
     hosts, graph = topology.hosts, topology.graph
     transit = nx.DiGraph()  # in which a host as a destination is a node without edges out: nothing passes through it
     arriving = {name: ("to", name) for name in hosts}
+    transit.add_nodes_from(hosts)
     transit.add_edges_from((source, arriving.get(target, target)) for source, target in graph.edges)
     # hosts with the same neighbors have the same distances: one of them is enough
     alike = {(frozenset(graph.successors(name)), frozenset(graph.predecessors(name))): name for name in hosts}
