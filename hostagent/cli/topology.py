@@ -12,7 +12,6 @@ from hostagent.cli.options import AS_JSON
 from hostagent.cli.parsing import UsageError, argument, command, integer, number, option, refuse
 
 if TYPE_CHECKING:
-    from emulator.network.topology.parts import LinkClass
     from emulator.network.topology.topology import Topology
 
 FILE = argument("file", metavar="FILE", type=Path, help="Topology file, YAML or JSON.")
@@ -66,7 +65,7 @@ def build(
     latency: str = "1us",
     alpha: str = "0ns",
     queue: str = "256KiB",
-    mtu: str = "1500B",
+    mtu: str = "1500",
     output: Path | None = None,
     given: Mapping[str, str],
 ) -> int:
@@ -78,6 +77,7 @@ def build(
     """
     from emulator.network.topology.builders import BUILDERS
     from emulator.network.topology.files import topology_yaml, write_topology
+    from emulator.network.topology.parts import LinkClass
 
     if kind not in BUILDERS:
         raise UsageError(f"{kind!r}: choose one of {', '.join(BUILDERS)}", "KIND")
@@ -92,9 +92,12 @@ def build(
             raise UsageError(f"missing; {kind} needs it", f"--{name}")
     own: dict[str, Any] = {name: specific[name] for name in ("spines", "taper") if specific[name] is not None}
     texts = {"rate": rate, "latency": latency, "alpha": alpha, "queue": queue, "mtu": mtu}
-    own["host_link"] = _link_class("host", **texts)
+    values = {field: _value(name, field, texts[name]) for name, field in LINK_FIELDS.items()}
+    own["host_link"] = LinkClass("host", **values)
     if "switch_link" in builder.options:
-        own["switch_link"] = _link_class("switch", **{**texts, "rate": switch_rate or rate})
+        if switch_rate is not None:
+            values["rate_bps"] = _value("switch-rate", "rate_bps", switch_rate)
+        own["switch_link"] = LinkClass("switch", **values)
     topology = builder.build(_numbers(size, builder.shape), **own)
     if output is None:
         print(topology_yaml(topology), end="")
@@ -185,20 +188,15 @@ def _numbers(size: str, shape: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def _link_class(name: str, **texts: str) -> LinkClass:
-    """Of the options' values. Raises UsageError."""
+def _value(name: str, field: str, text: str) -> int:
+    """Of the option --NAME, for a field of a class. Raises UsageError."""
     from emulator.network.topology.files import UNITS
-    from emulator.network.topology.parts import LinkClass
-    from emulator.ports.units import quantity
+    from emulator.ports.units import quantity, size_bytes
 
-    values = {}
-    for option_name, text in texts.items():
-        field = LINK_FIELDS[option_name]
-        try:
-            values[field] = quantity(text, UNITS[field])
-        except ValueError as error:
-            raise UsageError(str(error), f"--{option_name}") from None
-    return LinkClass(name, **values)
+    try:
+        return size_bytes(text) if field.endswith("_bytes") else quantity(text, UNITS[field])
+    except ValueError as error:
+        raise UsageError(str(error), f"--{name}") from None
 
 
 def _text(field: str, value: int) -> str:

@@ -35,7 +35,7 @@ def test_opposite_racks_of_an_even_ring_have_two_routes() -> None:
 
 
 def two_planes() -> Topology:
-    """Switches a0 - a1 - a2 between h0 and h2, and b0 - b1 - b2; h1, at a0 and b2, would be a short cut."""
+    """Switches a0 - a1 - a2 between h0 and h2, and b0 - b1 - b2; the route by h1, at a0 and b2, is as short."""
     link_class = LinkClass("any", 8)
     pairs = ["h0 a0", "a0 a1", "a1 a2", "a2 h2", "h1 a0", "h1 b2", "b2 h2", "b2 b1", "b1 b0", "b0 h0"]
     links = [Link(*pair.split(), link_class) for pair in pairs]
@@ -47,7 +47,7 @@ def two_planes() -> Topology:
 def test_no_route_changes_planes_at_a_host() -> None:
     topology = two_planes()
     assert [route[1:-1] for route in shortest_routes(topology, "h0", "h2")] == [("a0", "a1", "a2"), ("b0", "b1", "b2")]
-    assert diameter(topology) == 4  # through h1 it would be 2 + 2 as well for h0 - h2, but 3 for no pair
+    assert diameter(topology) == 4
     assert len(shortest_route(topology, "h0", "h1")) == 3
 
 

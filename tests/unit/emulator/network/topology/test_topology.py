@@ -26,7 +26,7 @@ def test_ports_are_numbered_by_the_order_of_links_and_shared_by_both_directions(
     assert ports == [["h1->s0", "s0->h1"], ["h0->s0", "s0->h0"], ["s0->h0#1", "h0->s0#1"]]
     assert topology.port("s0", topology.link("h0->s0#1")) == 3
     assert topology.port("h0", topology.link("h0->s0#1")) == 2
-    assert topology.neighbors("s0") == ("h0", "h1") or topology.neighbors("s0") == ("h1", "h0")
+    assert topology.neighbors("s0") == ("h0", "h1")
     with pytest.raises(TopologyError, match="h0->s0 does not end at h1"):
         topology.port("h1", topology.link("h0->s0"))
 
@@ -57,6 +57,10 @@ def test_unknown_names_are_answered_with_the_nearest() -> None:
         topology.link("h0->s9")
 
 
+def placed(*coordinates: int) -> Node:
+    return Node("h0", NodeKind.HOST, coordinates)
+
+
 def with_class(**values: int) -> tuple[Link, ...]:
     return duplex("h0", "h1", LinkClass(**{"name": "fast", "rate_bps": 1, **values}))  # type: ignore[arg-type]
 
@@ -67,14 +71,14 @@ def with_class(**values: int) -> tuple[Link, ...]:
         ((), (), {}, ("nodes",), "0 nodes"),
         ((Node("a b", NodeKind.HOST),), (), {}, ("nodes", 0, "name"), "'a b': a name has letters"),
         ((H0, H1, H0), PAIR, {}, ("nodes", 2, "name"), "two nodes 'h0'"),
-        ((Node("h0", NodeKind.HOST, (0, 0)), Node("h1", NodeKind.HOST, (0, 0))), (), {}, ("nodes", 1, "coordinates"), "h1 is where h0 is"),
-        ((Node("h0", NodeKind.HOST, (0, -1)),), (), {}, ("nodes", 0, "coordinates"), "write [row, column]"),
-        ((Node("h0", NodeKind.HOST, (0, 1, 2)),), (), {}, ("nodes", 0, "coordinates"), "write [row, column]"),
+        ((placed(0, 0), Node("h1", NodeKind.HOST, (0, 0))), (), {}, ("nodes", 1, "coordinates"), "h1 is where h0 is"),
+        ((placed(0, -1),), (), {}, ("nodes", 0, "coordinates"), "write [row, column]"),
+        ((placed(0, 1, 2),), (), {}, ("nodes", 0, "coordinates"), "write [row, column]"),
         ((H0, H1), PAIR, {}, ("links", 0, "destination"), "there is no node 's0'"),
         ((H0,), duplex("h0", "h0"), {}, ("links", 0, "destination"), "leads from 'h0' to itself"),
         ((H0, H1), duplex("h0", "h1") * 2, {}, ("links", 2), "two links h0->h1; give one of them the number 1"),
         ((H0, H1), duplex("h0", "h1", number=-1), {}, ("links", 0, "number"), "-1 is negative"),
-        ((H0, H1), (*with_class(), *duplex("h0", "h1", number=1)), {}, ("links", 2, "class"), "two classes are named 'fast'"),
+        ((H0, H1), (*with_class(), *duplex("h0", "h1", number=1)), {}, ("links", 2, "class"), "two classes are"),
         ((H0, H1), with_class(rate_bps=0), {}, ("classes", "fast", "rate_bps"), "0: a rate is positive"),
         ((H0, H1), with_class(latency_ns=-1), {}, ("classes", "fast", "latency_ns"), "not negative"),
         ((H0, H1), with_class(alpha_ns=-1), {}, ("classes", "fast", "alpha_ns"), "not negative"),
@@ -83,7 +87,7 @@ def with_class(**values: int) -> tuple[Link, ...]:
         ((H0, H1), (), {}, ("nodes", 1), "host 'h1': no links lead from h0 to h1"),
         ((H0, H1), (Link("h0", "h1", FAST),), {}, ("nodes", 1), "host 'h1': no links lead from h1 to h0"),
         ((H0, H1, S0), duplex("h0", "h1"), {}, ("nodes", 2), "switch 's0': no links lead from h0 to s0"),
-        ((H0,), (), {"rack": ("h0", "h1")}, ("groups", "rack", 1), "no node 'h1' (did you mean 'h0'?)"),
+        ((H0,), (), {"rack": ("h0", "h1")}, ("groups", "rack", 1), "there is no node 'h1'"),
         ((H0,), (), {"rack": ("h0", "h0")}, ("groups", "rack", 1), "'h0' is listed twice"),
         ((H0,), (), {"my rack": ("h0",)}, ("groups", "my rack"), "a name has letters"),
     ],
