@@ -107,7 +107,8 @@ def _check_class(each: LinkClass) -> None:
             f"a queue holds at least a packet of {each.mtu_bytes} bytes",
         ),
     )
-    for field, holds, rule in rules:
+    int64 = tuple((field, getattr(each, field) < 1 << 63, "a number fits int64") for field, _, _ in rules)
+    for field, holds, rule in (*rules, *int64):
         if not holds:
             raise TopologyError(f"{getattr(each, field)}: {rule}", ("classes", each.name, field))
 

@@ -45,7 +45,7 @@ YAML_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 WIDE = 1 << 20
 """Columns of a line: a link is never folded."""
 SHAPES = {"dict": "fields with values, as in {name: value}", "list": "a list, as in [a, b]", "str": "a single value"}
-WHOLE = re.compile(r"-?[0-9]{1,18}")
+WHOLE = re.compile(r"-?[0-9]{1,19}")
 """Numbers that int64 holds."""
 
 

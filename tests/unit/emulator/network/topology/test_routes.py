@@ -38,7 +38,7 @@ def two_planes() -> Topology:
     """Switches a0 - a1 - a2 between h0 and h2, and b0 - b1 - b2; the route by h1, at a0 and b2, is as short."""
     link_class = LinkClass("any", 8)
     pairs = ["h0 a0", "a0 a1", "a1 a2", "a2 h2", "h1 a0", "h1 b2", "b2 h2", "b2 b1", "b1 b0", "b0 h0"]
-    links = [Link(*pair.split(), link_class) for pair in pairs]
+    links = [Link(source, destination, link_class) for source, destination in map(str.split, pairs)]
     names = ("h0", "h1", "h2", "a0", "a1", "a2", "b0", "b1", "b2")
     nodes = tuple(Node(name, NodeKind.HOST if name[0] == "h" else NodeKind.SWITCH) for name in names)
     return Topology("planes", nodes, tuple(each for link in links for each in (link, link.reverse)))

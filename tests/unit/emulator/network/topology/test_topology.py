@@ -80,6 +80,7 @@ def with_class(**values: int) -> tuple[Link, ...]:
         ((H0, H1), duplex("h0", "h1", number=-1), {}, ("links", 0, "number"), "-1 is negative"),
         ((H0, H1), (*with_class(), *duplex("h0", "h1", number=1)), {}, ("links", 2, "class"), "two classes are"),
         ((H0, H1), with_class(rate_bps=0), {}, ("classes", "fast", "rate_bps"), "0: a rate is positive"),
+        ((H0, H1), with_class(rate_bps=1 << 63), {}, ("classes", "fast", "rate_bps"), "a number fits int64"),
         ((H0, H1), with_class(latency_ns=-1), {}, ("classes", "fast", "latency_ns"), "not negative"),
         ((H0, H1), with_class(alpha_ns=-1), {}, ("classes", "fast", "alpha_ns"), "not negative"),
         ((H0, H1), with_class(mtu_bytes=67), {}, ("classes", "fast", "mtu_bytes"), "67: an MTU is 68 to 65,535 bytes"),
