@@ -7,7 +7,7 @@ import re
 from typing import TypeAlias
 
 from emulator.harness.errors import WrongTest
-from emulator.ports.spec import TIME_UNITS_NS
+from emulator.ports.units import TIME_UNITS_NS
 
 Value: TypeAlias = int | bool | str | bytes | ipaddress.IPv4Address | ipaddress.IPv6Address
 MAC = re.compile(r"[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}|[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5}")

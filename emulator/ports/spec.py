@@ -21,12 +21,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from emulator.ports.errors import PortError
+from emulator.ports.units import RATE_UNITS_BPS, TIME_UNITS_NS, quantity
 
 MAX_PORTS = 512
 """v1model's egress_spec has 9 bits."""
-
-TIME_UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-RATE_UNITS_BPS = {"bit": 1, "kbit": 1_000, "mbit": 1_000_000, "gbit": 1_000_000_000}
 
 SHM_NAME = re.compile(r"[A-Za-z0-9_.+-]{1,128}")
 """It becomes part of a file name in one folder, so no slash."""
@@ -286,10 +284,10 @@ def _option(text: str, key: str, value: str) -> tuple[str, float | int]:
 
 
 def _quantity(text: str, key: str, value: str, units: dict[str, int], wanted: str) -> int:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z]+)", value)
-    if match is None or match[2].lower() not in units:
-        raise _error(text, f"bad {key} {value!r}", f"give {wanted}, with one of the units {', '.join(units)}")
-    return round(float(match[1]) * units[match[2].lower()])
+    try:
+        return quantity(value, units)
+    except ValueError:
+        raise _error(text, f"bad {key} {value!r}", f"give {wanted}, with one of the units {', '.join(units)}") from None
 
 
 def _probability(text: str, key: str, value: str) -> float:

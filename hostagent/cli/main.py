@@ -40,6 +40,15 @@ PSPIN = Group(
     },
     "netsum pspin example ping_pong --packets 256",
 )
+TOPOLOGY = Group(
+    "Descriptions of networks: nodes, links, their rates and latencies.",
+    {
+        "build": Entry("topology:build", "Build a star, tree, leaf-spine, fat tree, torus or ring of racks."),
+        "show": Entry("topology:show", "Check a topology file, and show its nodes, links and properties."),
+        "draw": Entry("topology:draw", "Draw a topology file."),
+    },
+    "netsum topology build tree 2x4 -o net.yaml",
+)
 BENCH = Group(
     "Measure; each figure is next to its baseline from the same run.",
     {
@@ -89,6 +98,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "ptf": Entry("programs:ptf", "Run PTF with P4Runtime's messages (p4.v1) ready to import."),
     "bmv2-path": Entry("bmv2.path:bmv2_path", "Print a folder for PATH with the commands of p4c and bmv2 alone."),
     "warm": Entry("warm:warm", "Compile into the cache what the first run would compile."),
+    "topology": TOPOLOGY,
     "pspin": PSPIN,
     "bench": BENCH,
 }

@@ -19,7 +19,6 @@ fan_in = [8, 8]
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from emulator.ports.units import size_bytes
 from pspin_model.flare.elements import OPERATORS, ElementType
 from pspin_model.flare.models.dense import LINE_RATE_GBPS, Algorithm, choose_algorithm
 from pspin_model.flare.sparse.reference import STORAGES
@@ -37,7 +37,6 @@ from pspin_model.flare.user_objects import element_kind
 from pspin_model.machine.config import ConfigError, MachineConfig, unknown_field
 from pspin_model.machine.costs import TABLES, CostTable
 
-UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 ALGORITHMS = ("auto", *Algorithm)
 MOST_BYTES = 4 << 30
 """Most bytes of all children together: a simulation holds every packet. [ours]"""
@@ -257,10 +256,10 @@ def parse_bytes(value: object) -> int:
     """``"1MiB"``, ``"512 KiB"`` or a number of bytes. Raises ConfigError."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    found = re.fullmatch(r"\s*(\d+)\s*([A-Za-z]*)\s*", str(value))
-    if found is None or found[2] not in UNITS:
-        raise ConfigError(f"size {value!r}: write 64KiB, 1MiB or a number of bytes")
-    return int(found[1]) * UNITS[found[2]]
+    try:
+        return size_bytes(str(value))
+    except ValueError as error:
+        raise ConfigError(f"size {error}") from None
 
 
 def read_config(path: str | Path) -> FlareConfig:

@@ -9,9 +9,6 @@ from typing import Any
 from hostagent.cli.options import AS_JSON
 from hostagent.cli.parsing import UsageError, command, integer, number, option, repeated
 
-UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
-
-
 ALL = (
     "switch",
     "tables",
@@ -32,11 +29,12 @@ ALL = (
 
 def parse_size(text: str) -> int:
     """``64MiB`` to bytes; a bare number is bytes. Raises UsageError."""
-    digits = text.strip().rstrip("BbKkMmGgIi ")
-    unit = text.strip()[len(digits) :].strip().upper() or "B"
-    if unit not in UNITS or not digits.isdecimal():
-        raise UsageError(f"{text!r}: give a size as 64MiB, 4KiB or a number of bytes")
-    return int(digits) * UNITS[unit]
+    from emulator.ports.units import size_bytes
+
+    try:
+        return size_bytes(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _run(name: str, as_json: bool, *arguments: Any) -> int:

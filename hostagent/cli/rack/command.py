@@ -257,10 +257,10 @@ def racks(
 
 def memory_bytes(text: str | None) -> int:
     """The value of --memory; 0 where it is not given. Raises UsageError."""
-    from hostagent.cli.rack.tenants_file import size_of
+    from emulator.ports.units import size_bytes
 
     try:
-        return size_of(text) if text is not None else 0
+        return size_bytes(text) if text is not None else 0
     except ValueError as error:
         raise UsageError(str(error), "--memory") from None
 

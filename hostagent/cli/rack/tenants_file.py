@@ -16,24 +16,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from emulator.ports.units import size_bytes
 from hostagent.protocol.services.aggregator import AggregatorRefused, ServiceTerms
 from hostagent.rackserver.tenants.tenants import Registry
 
 FIELDS = {"name": str, "nonce": str, "workers": int, "weight": int, "quota": str}
-UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 class TenantsFileError(Exception):
     """The file can't be used; the text names it, the service and what to write."""
-
-
-def size_of(text: str) -> int:
-    """Bytes of ``2GiB``, ``500MB`` or a bare number. Raises ValueError."""
-    digits = text.rstrip("KMGiB")
-    unit = text[len(digits) :]
-    if unit not in UNITS or not digits.isascii() or not digits.isdigit():
-        raise ValueError(f"{text!r} is not a size; write 2GiB, 500MB or a number of bytes")
-    return int(digits) * UNITS[unit]
 
 
 def declare_all(path: Path, registry: Registry) -> dict[str, bytes]:
@@ -79,7 +70,7 @@ def _check(service: Mapping[str, Any]) -> None:
 def _declare(service: Mapping[str, Any], registry: Registry) -> bytes | None:
     """The nonce, where it was drawn."""
     name, workers, weight = service["name"], service["workers"], service.get("weight", 1)
-    quota = size_of(service["quota"]) if "quota" in service else 0
+    quota = size_bytes(service["quota"]) if "quota" in service else 0
     if "nonce" not in service:
         return registry.create(name, workers, weight=weight, quota_bytes=quota)
     registry.declare(ServiceTerms(name, service["nonce"].encode(), workers, weight, quota))

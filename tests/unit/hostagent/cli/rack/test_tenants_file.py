@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all, size_of
+from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.rackserver.tenants.tenants import Registry
 
@@ -58,7 +58,3 @@ def test_a_nonce_that_is_no_text_is_not_shown(tmp_path: Path) -> None:
     with pytest.raises(TenantsFileError) as caught:
         declared(tmp_path, '[[service]]\nname = "a"\nworkers = 2\nnonce = 424242')
     assert "424242" not in str(caught.value)
-
-
-def test_sizes() -> None:
-    assert [size_of(text) for text in ("7", "2KiB", "3MB", "1GiB")] == [7, 2048, 3_000_000, 1 << 30]

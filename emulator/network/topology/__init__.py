@@ -1,0 +1,1 @@
+"""Networks as data: nodes and links, how to build, check, read, write and draw them."""

@@ -1,0 +1,240 @@
+"""Regular topologies. Hosts are named h0, h1, ... so that host i is where rank i runs; cables have two directions.
+
+Every builder raises TopologyError for counts that do not make a network. To add one: a function here, and a row in
+`BUILDERS`, from which `netsum topology build` takes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from emulator.network.topology.check import MAX_NODES
+from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
+from emulator.network.topology.topology import Topology
+
+HOST_LINK = LinkClass("host", 10_000_000_000)
+"""Default of links with a host at an end."""
+SWITCH_LINK = LinkClass("switch", 10_000_000_000)
+"""Default of links between switches."""
+MAX_LEVELS = 4
+"""Levels of switches of a tree."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A topology under construction."""
+
+    name: str
+    nodes: list[Node] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    groups: dict[str, list[str]] = field(default_factory=dict)
+    hosts: int = 0
+    _parallel: Counter[frozenset[str]] = field(default_factory=Counter)
+
+    def switch(self, name: str, coordinates: tuple[int, ...] = (), *, group: str = "") -> str:
+        return self._add(Node(name, NodeKind.SWITCH, coordinates), group)
+
+    def host(self, coordinates: tuple[int, ...] = (), *, group: str = "") -> str:
+        self.hosts += 1
+        return self._add(Node(f"h{self.hosts - 1}", NodeKind.HOST, coordinates), group)
+
+    def _add(self, node: Node, group: str) -> str:
+        self.nodes.append(node)
+        if group:
+            self.groups.setdefault(group, []).append(node.name)
+        return node.name
+
+    def rack(self, switch: str, hosts: int, host_link: LinkClass, group: str) -> None:
+        """Hosts at a switch, in its group."""
+        for _ in range(hosts):
+            self.cable(self.host(group=group), switch, host_link)
+
+    def cable(self, one: str, other: str, link_class: LinkClass) -> None:
+        ends = frozenset((one, other))
+        link = Link(one, other, link_class, self._parallel[ends])
+        self._parallel[ends] += 1
+        self.links += [link, link.reverse]
+
+    def topology(self) -> Topology:
+        groups = {name: tuple(members) for name, members in self.groups.items()}
+        return Topology(self.name, tuple(self.nodes), tuple(self.links), groups)
+
+
+def star(hosts: int, *, host_link: LinkClass = HOST_LINK) -> Topology:
+    """``hosts`` hosts at one switch s0: as many cables as hosts, diameter 2."""
+    _check_counts("star", hosts + 1, hosts=(hosts, 1))
+    plan = _Plan(f"star-{hosts}")
+    plan.rack(plan.switch("s0"), hosts, host_link, "")
+    return plan.topology()
+
+
+def tree(
+    fan_outs: Sequence[int], *, host_link: LinkClass = HOST_LINK, switch_link: LinkClass = SWITCH_LINK
+) -> Topology:
+    """A tree of switches from the root down, hosts below the lowest: (2, 4) is a root over 2 leaves of 4 hosts.
+
+    With fan-outs f1 to fL, up to `MAX_LEVELS` of them: f1 f2 ... fL hosts; 1 + f1 + f1 f2 + ... + f1 ... f(L-1)
+    switches; a cable for every node but the root; diameter 2L (of more than one leaf). Switch s1.0 is child 0 of switch
+    s1 of the root. Groups: rack0, ... of a leaf and its hosts.
+    """
+    sizes = [prod(fan_outs[:level]) for level in range(len(fan_outs) + 1)]
+    if not 1 <= len(fan_outs) <= MAX_LEVELS:
+        raise TopologyError(f"tree: {len(fan_outs)} levels of switches; there are 1 to {MAX_LEVELS}")
+    _check_counts("tree", sum(sizes), fan_out=(min(fan_outs), 1))
+    plan = _Plan("tree-" + "x".join(map(str, fan_outs)))
+    level = [("root", "s")]
+    for number, fan_out in enumerate(fan_outs):
+        names = []
+        for index, (parent, prefix) in enumerate(level):
+            leaf = number == len(fan_outs) - 1
+            group = f"rack{index}" if leaf and number else ""
+            if not number:
+                plan.switch(parent)
+            elif leaf:
+                plan.groups[group] = [parent]
+            if leaf:
+                plan.rack(parent, fan_out, host_link, group)
+                continue
+            for child in range(fan_out):
+                names.append((plan.switch(f"{prefix}{child}"), f"{prefix}{child}."))
+                plan.cable(names[-1][0], parent, switch_link)
+        level = names
+    return plan.topology()
+
+
+def leaf_spine(
+    leaves: int,
+    hosts_per_leaf: int,
+    spines: int,
+    *,
+    host_link: LinkClass = HOST_LINK,
+    switch_link: LinkClass = SWITCH_LINK,
+) -> Topology:
+    """Every leaf has a cable to every spine: the three-stage folded Clos network of RFC 7938, section 3.2.
+
+    leaves * hosts_per_leaf hosts, leaves + spines switches, leaves * (hosts_per_leaf + spines) cables; diameter 4. The
+    oversubscription is hosts_per_leaf : spines at equal rates. Groups: rack0, ... of a leaf and its hosts.
+    """
+    count = leaves * (1 + hosts_per_leaf) + spines
+    _check_counts("leaf-spine", count, leaves=(leaves, 1), hosts_per_leaf=(hosts_per_leaf, 1), spines=(spines, 1))
+    plan = _Plan(f"leaf-spine-{leaves}x{hosts_per_leaf}-{spines}")
+    tops = [plan.switch(f"spine{index}") for index in range(spines)]
+    for index in range(leaves):
+        leaf = plan.switch(f"leaf{index}", group=f"rack{index}")
+        plan.rack(leaf, hosts_per_leaf, host_link, f"rack{index}")
+        for spine in tops:
+            plan.cable(leaf, spine, switch_link)
+    return plan.topology()
+
+
+def fat_tree(
+    radix: int, taper: float = 1.0, *, host_link: LinkClass = HOST_LINK, switch_link: LinkClass = SWITCH_LINK
+) -> Topology:
+    """The k-ary fat tree of switches with k = radix ports (Al-Fares, Loukissas, Vahdat 2008, section 3), or tapered.
+
+    Each of k pods has k/2 edge and u aggregation switches, all joined; aggregation switch i of every pod is joined with
+    core switches i k/2 to (i + 1) k/2 - 1. An edge switch has u uplinks and k - u hosts: u = k / (1 + taper), rounded,
+    so that ``taper`` hosts share the rate of an uplink. Taper 1 is the paper's tree of full bisection, u = k/2.
+
+    k^2/2 (k - u) hosts (k^3/4 without taper), k^2/2 edge, k u aggregation and u k/2 core switches; k^2/2 u cables
+    between edge and aggregation, as many between aggregation and core; diameter 6. Groups: pod0, ... of the switches
+    and hosts of a pod.
+    """
+    if radix < 2 or radix % 2:
+        raise TopologyError(f"fat-tree: a radix of {radix}; it is even, and at least 2")
+    half, uplinks = radix // 2, round(radix / (1 + taper)) if taper > 0 else 0
+    if not 1 <= uplinks < radix:
+        raise TopologyError(f"fat-tree: a taper of {taper:g} leaves an edge switch of {radix} ports {uplinks} uplinks")
+    hosts = radix * half * (radix - uplinks)
+    _check_counts("fat-tree", hosts + radix * (half + uplinks) + uplinks * half)
+    plan = _Plan(f"fat-tree-{radix}" + (f"-taper-{taper:g}" if uplinks != half else ""))
+    cores = [plan.switch(f"core{index}") for index in range(uplinks * half)]
+    for pod in range(radix):
+        group = f"pod{pod}"
+        upper = [plan.switch(f"agg{pod}.{index}", group=group) for index in range(uplinks)]
+        for index in range(half):
+            edge = plan.switch(f"edge{pod}.{index}", group=group)
+            plan.rack(edge, radix - uplinks, host_link, group)
+            for aggregation in upper:
+                plan.cable(edge, aggregation, switch_link)
+        for index, aggregation in enumerate(upper):
+            for core in cores[index * half : (index + 1) * half]:
+                plan.cable(aggregation, core, switch_link)
+    return plan.topology()
+
+
+def torus(rows: int, columns: int, *, host_link: LinkClass = HOST_LINK) -> Topology:
+    """Hosts in a grid with cables to four neighbors, around the edges too (Dally, Towles 2004, chapter 5).
+
+    rows * columns hosts and twice as many cables; diameter floor(rows / 2) + floor(columns / 2). With two rows or
+    columns, neighbors have two parallel cables. Coordinates: (row, column). Groups: row0, ..., column0, ...
+    """
+    _check_counts("torus", rows * columns, rows=(rows, 2), columns=(columns, 2))
+    plan = _Plan(f"torus-{rows}x{columns}")
+    grid = [[plan.host((row, column), group=f"row{row}") for column in range(columns)] for row in range(rows)]
+    for column in range(columns):
+        plan.groups[f"column{column}"] = [grid[row][column] for row in range(rows)]
+    for row in range(rows):
+        for column in range(columns):
+            plan.cable(grid[row][column], grid[row][(column + 1) % columns], host_link)
+            plan.cable(grid[row][column], grid[(row + 1) % rows][column], host_link)
+    return plan.topology()
+
+
+def ring_of_racks(
+    racks: int, hosts_per_rack: int, *, host_link: LinkClass = HOST_LINK, switch_link: LinkClass = SWITCH_LINK
+) -> Topology:
+    """Racks, each of a switch and its hosts, whose switches form a ring.
+
+    racks * hosts_per_rack hosts, a switch and a cable between switches for each rack (two racks: two parallel cables);
+    diameter 2 + floor(racks / 2). Coordinates: (position,) of a switch. Groups: rack0, ... of a switch and its hosts.
+    """
+    _check_counts("ring", racks * (1 + hosts_per_rack), racks=(racks, 2), hosts_per_rack=(hosts_per_rack, 1))
+    plan = _Plan(f"ring-{racks}x{hosts_per_rack}")
+    switches = [plan.switch(f"s{index}", (index,), group=f"rack{index}") for index in range(racks)]
+    for index, switch in enumerate(switches):
+        plan.rack(switch, hosts_per_rack, host_link, f"rack{index}")
+    for index, switch in enumerate(switches):
+        plan.cable(switch, switches[(index + 1) % racks], switch_link)
+    return plan.topology()
+
+
+def _check_counts(kind: str, nodes: int, **counts: tuple[int, int]) -> None:
+    """``counts``: what there are so many of, and how many at least."""
+    for name, (count, least) in counts.items():
+        if count < least:
+            raise TopologyError(f"{kind}: {count} {name.replace('_', ' ')}; at least {least}")
+    if nodes > MAX_NODES:
+        raise TopologyError(f"{kind}: {nodes:,} nodes; at most {MAX_NODES:,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """How `netsum topology build` calls a builder."""
+
+    shape: str
+    """Of the size on the command line: LEAVESxHOSTS is two numbers. One that ends in '...' is of any length."""
+    build: Callable[..., Topology]
+    """build(size, **options), with the options that are given: numbers and link classes."""
+    options: tuple[str, ...] = ("switch_link",)
+    """Options besides host_link."""
+    required: tuple[str, ...] = ()
+
+
+BUILDERS: Mapping[str, Builder] = {
+    "star": Builder("HOSTS", lambda size, **options: star(*size, **options), ()),
+    "tree": Builder("FANOUTxFANOUT...", tree),
+    "leaf-spine": Builder(
+        "LEAVESxHOSTS",
+        lambda size, **options: leaf_spine(*size, **options),
+        ("spines", "switch_link"),
+        ("spines",),
+    ),
+    "fat-tree": Builder("RADIX", lambda size, **options: fat_tree(*size, **options), ("taper", "switch_link")),
+    "torus": Builder("ROWSxCOLUMNS", lambda size, **options: torus(*size, **options), ()),
+    "ring": Builder("RACKSxHOSTS", lambda size, **options: ring_of_racks(*size, **options)),
+}
+"""By the names of `netsum topology build`."""
