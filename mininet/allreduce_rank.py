@@ -1,9 +1,8 @@
-"""One rank of star.py: allreduce BACKEND SIZE_BYTES CALLS, timed and checked; prints a line of JSON."""
+"""One rank of allreduce.py: BACKEND SIZE_BYTES CALLS; each call timed and checked, a line of JSON at the end."""
 
 from __future__ import annotations
 
 import json
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -27,30 +26,23 @@ def main() -> None:
     dist.init_process_group(backend)
     rank, ranks = dist.get_rank(), dist.get_world_size()
     tensor = torch.empty(size_bytes // 4)
-    times_s = []
+    times_s, sent_bytes, received_bytes = [], [], []
     for call in range(calls + 1):
         tensor.fill_(rank + 1.0)
         dist.barrier()
-        if call == 1:  # the first one is not counted
-            sent, received = interface_bytes()
+        before = interface_bytes()
         started_s = time.perf_counter()
         dist.all_reduce(tensor)
-        times_s.append(time.perf_counter() - started_s)
-        expected = ranks * (ranks + 1) / 2
-        if not bool((tensor == expected).all()):
+        ended_s = time.perf_counter()
+        if not bool((tensor == ranks * (ranks + 1) / 2).all()):
             raise SystemExit(f"rank {rank}: the sum is wrong in call {call}")
+        if call:  # the first one makes connections and is not counted
+            sent, received = (now - then for now, then in zip(interface_bytes(), before, strict=True))
+            times_s.append(ended_s - started_s)
+            sent_bytes.append(sent)
+            received_bytes.append(received)
     dist.barrier()
-    sent, received = (now - before for now, before in zip(interface_bytes(), (sent, received), strict=True))
-    print(
-        json.dumps(
-            {
-                "median_s": statistics.median(times_s[1:]),
-                "sent_bytes": sent / calls,
-                "received_bytes": received / calls,
-            }
-        ),
-        flush=True,
-    )
+    print(json.dumps({"times_s": times_s, "sent_bytes": sent_bytes, "received_bytes": received_bytes}), flush=True)
     dist.destroy_process_group()
 
 

@@ -1,0 +1,242 @@
+"""Time of an allreduce on a star of hosts with slow links: summed in the switch, and by gloo's ring beside it.
+
+sudo .venv/bin/python mininet/allreduce.py --workers 4 --rate 50,100 --sizes 1MB,8MB --out results
+sudo .venv/bin/python mininet/allreduce.py --impair 'loss=0.01&delay=1ms&seed=7' --slow 3=10 --calls 20 --out loss
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import json
+import statistics
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from networks import KINDS, NetworkError, Star, choose
+
+from emulator.ports.errors import PortError
+from emulator.ports.spec import parse_port
+from hostagent.cli.bench.runner import commit
+from hostagent.cli.rack.tenants_file import size_of
+
+BACKENDS = {"netsum": "summed in the switch", "gloo": "gloo's ring"}
+RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
+MOST_WORKERS = 64
+
+
+def crossings(backend: str, workers: int) -> float:
+    """How often a tensor crosses each host's link in each direction: once and, on a ring, 2 (n - 1) / n times
+    (Patarasuk and Yuan, 2009)."""
+    return 1.0 if backend == "netsum" else 2 * (workers - 1) / workers
+
+
+def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """A row for each timed call, as they come."""
+    common = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("netsum"),
+        "commit": commit(),
+        "network": options.network.kind,
+        "workers": options.workers,
+        "impairments": options.impair,
+        "slow": " ".join(f"{number}={rate:g}" for number, rate in options.slow),
+    }
+    for rate_mbit in options.rate:
+        rates = [dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1)]
+        network: Star = options.network(options.workers, rates, options.impair)
+        try:
+            with network.aggregation() as controller:
+                for size_bytes, backend in product(options.sizes, options.backends):
+                    parameters = {**common, "rate_mbit": rate_mbit, "size_bytes": size_bytes, "backend": backend}
+                    limit_ms = crossings(backend, options.workers) * size_bytes * 8 / (min(rates) * 1e3)
+                    words = [RANK_SCRIPT, backend, str(size_bytes), str(options.calls)]
+                    said = [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
+                    yield from calls_of(parameters | {"links_alone_ms": round(limit_ms, 3)}, said)
+        finally:
+            network.stop()
+
+
+def calls_of(parameters: dict[str, Any], ranks: list[dict[str, list[float]]]) -> Iterator[dict[str, Any]]:
+    """A row for each call: of the times and bytes of all ranks the largest."""
+    columns = [
+        zip(*(rank[name] for rank in ranks), strict=True) for name in ("times_s", "sent_bytes", "received_bytes")
+    ]
+    for call, (times_s, sent, received) in enumerate(zip(*columns, strict=True), 1):
+        ms = round(1e3 * max(times_s), 3)
+        yield {**parameters, "call": call, "ms": ms, "sent_bytes": max(sent), "received_bytes": max(received)}
+
+
+HEADING = f"{'link':>10} {'size':>8} {'backend':8} {'median':>10} {'fastest':>9} {'slowest':>9} {'links alone':>12}"
+
+
+def line(rows: list[dict[str, Any]]) -> str:
+    first, times_ms = rows[0], [row["ms"] for row in rows]
+    return (
+        f"{first['rate_mbit']:>5g} Mbit {size_text(first['size_bytes']):>8} {first['backend']:8} "
+        f"{statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms {max(times_ms):>6.0f} ms "
+        f"{first['links_alone_ms']:>9.0f} ms"
+    )
+
+
+def size_text(size_bytes: int) -> str:
+    """As ``8 MB``, in powers of ten as the rates of links are."""
+    for power, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size_bytes >= power:
+            return f"{size_bytes / power:.3g} {unit}"
+    return f"{size_bytes} B"
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Time against rate, a panel for each size; against size where there is one rate. Bars reach from the fastest call
+    to the slowest; dashed: what the links alone take."""
+    from matplotlib import ticker
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    sizes, rates = (sorted({row[name] for row in rows}) for name in ("size_bytes", "rate_mbit"))
+    by_rate = len(rates) > 1
+    panels: list[Any] = sizes if by_rate else [None]
+    figure = Figure(figsize=(1 + 5 * len(panels), 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    for place, panel in enumerate(panels):
+        axes = figure.add_subplot(1, len(panels), place + 1)
+        for backend in sorted({row["backend"] for row in rows}, reverse=True):
+            mine = [row for row in rows if row["backend"] == backend and panel in (None, row["size_bytes"])]
+            draw_backend(axes, backend, mine, "rate_mbit" if by_rate else "size_bytes")
+        ticks = rates if by_rate else sizes
+        labels = [f"{tick:g}" for tick in rates] if by_rate else [size_text(tick) for tick in sizes]
+        axes.set(xscale="log", yscale="log", ylabel="time of an allreduce, ms")
+        axes.set_xlabel("rate of each link, Mbit/s" if by_rate else "size of the tensor")
+        axes.set_xticks(ticks, labels)
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 3, 5, 7)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_locator(ticker.NullLocator())
+        axes.set_title(size_text(panel) if by_rate else f"links of {rates[0]:g} Mbit/s")
+        axes.grid(alpha=0.3)
+        axes.legend()
+    first = rows[0]
+    about = [f"{first['workers']} hosts in a star", f"on {first['network']}", first["impairments"]]
+    about.append(f"slow links: {first['slow']} Mbit/s" if first["slow"] else "")
+    figure.suptitle(", ".join(filter(None, about)), fontsize=10)
+    figure.savefig(path, dpi=120)
+
+
+def draw_backend(axes: Any, backend: str, rows: list[dict[str, Any]], by: str) -> None:
+    places = sorted({row[by] for row in rows})
+    times_ms = [[row["ms"] for row in rows if row[by] == place] for place in places]
+    middle = [statistics.median(times) for times in times_ms]
+    below = [most - min(times) for most, times in zip(middle, times_ms, strict=True)]
+    above = [max(times) - least for least, times in zip(middle, times_ms, strict=True)]
+    words = BACKENDS[backend]
+    (drawn, *_) = axes.errorbar(places, middle, yerr=(below, above), fmt="o-", capsize=3, label=words)
+    limits = [next(row["links_alone_ms"] for row in rows if row[by] == place) for place in places]
+    axes.plot(places, limits, "--", color=drawn.get_color(), label=f"{words}, links alone")
+
+
+def numbers(text: str) -> list[float]:
+    """``50,100``: positive numbers."""
+    values = [float(each) for each in text.split(",")]
+    if min(values) <= 0:
+        raise ValueError
+    return values
+
+
+def sizes(text: str) -> list[int]:
+    """``1MB,16MiB``: sizes in bytes, of whole floats."""
+    try:
+        values = [size_of(each) // 4 * 4 for each in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if min(values) <= 0:
+        raise argparse.ArgumentTypeError("a tensor has at least 4 bytes")
+    return values
+
+
+def slow_link(text: str) -> tuple[int, float]:
+    """``3=10``: host 3 has a link of 10 Mbit/s."""
+    number, _, rate = text.partition("=")
+    if float(rate) <= 0:
+        raise ValueError
+    return int(number), float(rate)
+
+
+def impairments(text: str) -> str:
+    """What `netsum switch` takes after the question mark of a port."""
+    try:
+        parse_port(f"1=if:link?{text}")
+    except PortError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--workers", type=int, default=4, metavar="N", help="number of hosts, one rank each; default 4")
+    add("--rate", type=numbers, default=[100.0], metavar="MBIT,..", help="rate of all links, Mbit/s; default 100")
+    add("--sizes", type=sizes, default=[8_000_000], metavar="SIZE,..", help="tensors, as 1MB or 16MiB; default 8MB")
+    add("--against", choices=("gloo", "nothing"), default="gloo", help="what to measure beside netsum; default gloo")
+    add("--calls", type=int, default=5, metavar="N", help="timed calls at each point; default 5")
+    add(
+        "--impair",
+        type=impairments,
+        default="",
+        metavar="TEXT",
+        help="of all frames on all links, as 'loss=0.01&seed=7'",
+    )
+    add("--slow", type=slow_link, action="append", default=[], metavar="HOST=MBIT", help="a slower link; repeatable")
+    add("--on", choices=tuple(KINDS), help="default: mininet where it is installed, else namespaces")
+    add("--out", type=Path, metavar="DIR", help="folder for calls.csv, a row for each call, and allreduce.png")
+    options = parser.parse_args()
+    if not 2 <= options.workers <= MOST_WORKERS:
+        parser.error(f"--workers is from 2 to {MOST_WORKERS}")
+    if options.calls < 1:
+        parser.error("--calls is at least 1")
+    for number, _ in options.slow:
+        if not 1 <= number <= options.workers:
+            parser.error(f"--slow: host {number} is not from 1 to {options.workers}")
+    if options.out is not None:
+        try:
+            options.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--out: {error}")
+    options.backends = ["netsum", "gloo"] if options.against == "gloo" else ["netsum"]
+    options.network, why = choose(options.on)
+    print(why)
+    return options
+
+
+def main() -> None:
+    options = parsed()
+    rows: list[dict[str, Any]] = []
+    file = (options.out / "calls.csv").open("w", newline="") if options.out else None
+    print(HEADING)
+    try:
+        for row in measure(options):
+            if file:
+                writer = csv.DictWriter(file, row)
+                if not rows:
+                    writer.writeheader()
+                writer.writerow(row)
+                file.flush()
+            rows.append(row)
+            if row["call"] == options.calls:
+                print(line(rows[-options.calls :]), flush=True)
+    except NetworkError as error:
+        sys.exit(f"allreduce.py: {error}")
+    finally:
+        if file:
+            file.close()
+    if options.out:
+        draw(rows, options.out / "allreduce.png")
+
+
+if __name__ == "__main__":
+    main()
