@@ -1,0 +1,56 @@
+"""The experiment on stars of hosts: real hosts, real links, right sums (each rank checks its own)."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = str(ROOT / "mininet" / "allreduce.py")
+PATIENCE_S = 200
+NEEDS_MININET = pytest.mark.skipif(shutil.which("mnexec") is None, reason="Mininet is not installed")
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=PATIENCE_S)
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("network", ["namespaces", pytest.param("mininet", marks=NEEDS_MININET)])
+def test_a_star_is_measured(network: str, tmp_path: Path) -> None:
+    words = ["--workers", "2", "--rate", "50", "--sizes", "256KiB", "--calls", "2", "--on", network]
+    done = run(*words, "--impair", "loss=0.01&delay=1ms&seed=7", "--slow", "2=40", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "calls.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["backend"], row["call"]) for row in rows] == [(b, c) for b in ("netsum", "gloo") for c in "12"]
+    for row in rows:
+        assert (row["network"], row["impairments"], row["slow"]) == (network, "loss=0.01&delay=1ms&seed=7", "2=40")
+        assert float(row["ms"]) >= float(row["links_alone_ms"])
+        assert int(row["sent_bytes"]) > 256 << 10, "the tensor went by another way"
+    assert (tmp_path / "allreduce.png").read_bytes().startswith(b"\x89PNG")
+    assert f"netsum-{os.getpid()}" not in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--impair", "los=1"], "unknown option 'los'"),
+        (["--rate", "0"], "--rate"),
+        (["--sizes", "8X"], "'8X'"),
+        (["--slow", "9=1"], "host 9 is not from 1 to 4"),
+        (["--workers", "65"], "--workers is from 2 to 64"),
+        (["--out", "/dev/null/x"], "--out: "),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_at_once(words: list[str], why: str) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert why in done.stderr
