@@ -22,8 +22,8 @@ from networks import KINDS, NetworkError, Star, choose
 
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
+from emulator.ports.units import size_bytes
 from hostagent.cli.bench.runner import commit
-from hostagent.cli.rack.tenants_file import size_of
 
 BACKENDS = {"netsum": "summed in the switch", "gloo": "gloo's ring"}
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
@@ -151,7 +151,7 @@ def numbers(text: str) -> list[float]:
 def sizes(text: str) -> list[int]:
     """``1MB,16MiB``: sizes in bytes, of whole floats."""
     try:
-        values = [size_of(each) // 4 * 4 for each in text.split(",")]
+        values = [size_bytes(each) // 4 * 4 for each in text.split(",")]
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     if min(values) <= 0:
