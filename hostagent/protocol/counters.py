@@ -17,7 +17,12 @@ class Verdict(IntEnum):
     OUTSIDE_WINDOW = 6
     MISMATCH = 7
     FORWARDED = 8
-    """No contribution: a message or an acknowledgement that has left for another child."""
+    """No contribution: a message or an acknowledgement that has left for another child; in a leaf of a tree also what
+    the parent says of who is missing."""
+    PARTIAL_AGAIN = 9
+    """In a leaf: a duplicate for which the partial sum has gone up again."""
+    FROM_PARENT = 10
+    """No contribution: the parent's result or error, which has gone to all children."""
 
 
 VERDICT_COLUMNS = 16

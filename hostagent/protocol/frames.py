@@ -25,6 +25,7 @@ from hostagent.protocol.wire import (
     TIME_TO_LIVE,
     UDP_BYTES,
     Header,
+    Kind,
     WireError,
     decode_header,
     encode_header,
@@ -128,8 +129,8 @@ def readdressed(data: bytes, addresses: Addresses) -> bytes:
 def parse_frame(data: bytes, *, at_destination: bool = True) -> Frame:
     """A frame from its bytes. Raises WireError for anything but a whole, unharmed frame of this protocol.
 
-    ``at_destination``: False where a frame of ``FORWARDED_KINDS`` only passes: what is the receiver's to examine, as
-    its UDP checksum, is not.
+    ``at_destination``: False where a frame of ``FORWARDED_KINDS``, or what a leaf's parent says to a worker of who is
+    missing, only passes: what is the receiver's to examine, as its UDP checksum, is not.
     """
     if len(data) < LANES_AT:
         raise WireError(f"frame is {len(data)} bytes, should be at least {LANES_AT}")
@@ -144,12 +145,13 @@ def parse_frame(data: bytes, *, at_destination: bool = True) -> Frame:
     _expect("UDP destination port", port, NETSUM_PORT)
     _expect("UDP length", udp_bytes, len(udp))
     header = decode_header(data[HEADER_AT:])
-    if checksum and (at_destination or header.kind not in FORWARDED_KINDS):
+    passes = not at_destination and header.kind in (*FORWARDED_KINDS, Kind.WAITING)
+    if checksum and not passes:
         _expect("UDP checksum", checksum, udp_checksum(ipv4, udp[:6] + b"\0\0" + udp[8:]))
     _expect("version", header.version, NETSUM_VERSION)
     payload = data[LANES_AT:] if header.kind in FORWARDED_KINDS else b""
     count = (len(data) - LANES_AT - len(payload)) // LANE_BYTES
-    if at_destination or header.kind not in FORWARDED_KINDS:
+    if not passes:
         _expect("bytes of lanes", len(data) - LANES_AT - len(payload), LANE_BYTES * header.lanes)
     addresses = Addresses(
         destination_mac=int.from_bytes(data[0:6], "big"),

@@ -12,18 +12,32 @@ The oracle for the P4 program, and an aggregator for tests of the worker core. T
   who ask later.
 
 Messages and acknowledgements (section 6.6) go on to the child that they name, with addresses replaced.
+
+A job with a parent makes its aggregator the leaf of a tree (section 12): the sum of its children goes up, and the
+parent's result takes its place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
 
 from hostagent.protocol.counters import Drop, Verdict
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame, readdressed
-from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, LANE_BYTES, Header, Kind, Operator, WireError
+from hostagent.protocol.wire import (
+    FLAG_NO_DATA,
+    FORWARDED_KINDS,
+    LANE_BYTES,
+    LANES_AT,
+    Header,
+    Kind,
+    Operator,
+    WireError,
+)
 
 Lanes = np.ndarray[Any, np.dtype[np.uint32]]
 MODULUS = 1 << 32
@@ -36,6 +50,28 @@ class ReferenceChild:
     port: int
     mac: int
     ip: int
+    zero_checksum_allowed: bool = True
+    compute_checksum: bool = False
+    workers: tuple[int, ...] = ()
+    """A leaf aggregator's: the workers below it, in whose names it sends. Empty: it is the worker whose number is its
+    place among the job's children."""
+    bits: int = 0
+    """In bitmaps; 0: the bit of its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceParent:
+    """The aggregator above a leaf, and the leaf's own addresses towards it."""
+
+    port: int
+    mac: int
+    ip: int
+    own_mac: int
+    own_ip: int
+    workers: frozenset[int] = frozenset()
+    """Those that messages reach through it: all that are not below the leaf."""
+    elsewhere: int = 0
+    """Bits of workers that are not below the leaf: it cannot say that they are missing."""
     zero_checksum_allowed: bool = True
     compute_checksum: bool = False
 
@@ -51,6 +87,33 @@ class ReferenceJob:
     short_allowed: bool = True
     switch_mac: int = 0x020000FFFFFF
     switch_ip: int = 0x0A0000FE
+    parent: ReferenceParent | None = None
+
+    @property
+    def numbers(self) -> list[int]:
+        """One number in frames for each child."""
+        return [child.workers[0] if child.workers else place for place, child in enumerate(self.children)]
+
+    @property
+    def full(self) -> int:
+        """The bitmap of a set to which all children have contributed."""
+        return reduce(or_, (child.bits or 1 << place for place, child in enumerate(self.children)))
+
+    def bits(self, number: int) -> int:
+        """Of a child in bitmaps."""
+        place = self._place(number)
+        assert place is not None, f"worker {number} is below no child"
+        return self.children[place].bits or 1 << place
+
+    def child(self, number: int) -> ReferenceChild | None:
+        """The child that is the worker of this number, or has it below; None: none."""
+        place = self._place(number)
+        return None if place is None else self.children[place]
+
+    def _place(self, number: int) -> int | None:
+        if number < len(self.children) and not self.children[number].workers:
+            return number
+        return next((place for place, child in enumerate(self.children) if number in child.workers), None)
 
 
 @dataclass(slots=True)
@@ -65,6 +128,8 @@ class SlotSet:
     sums: Lanes
     came: int = 0
     failed: bool = False
+    final: bool = False
+    """In a leaf: ``sums`` are the parent's result."""
     other_operation: int = 0
     other_child: int = 0
 
@@ -93,21 +158,29 @@ class ReferenceAggregator:
         header, job = frame.header, self.jobs.get(frame.header.job)
         no_data = bool(header.flags & FLAG_NO_DATA)
         is_forwarded = header.kind in FORWARDED_KINDS
-        if not is_forwarded and (header.kind != Kind.CONTRIBUTION or header.operator not in self._operators(no_data)):
+        if not is_forwarded and header.operator not in self._operators(no_data):
             return self._drop(Drop.KIND)
         if job is None:
             return self._drop(Drop.JOB)
-        if not self._is_known(job, port, frame):
+        is_answer = header.kind in (Kind.RESULT, Kind.WAITING, Kind.ERROR)
+        if is_answer and job.parent is None:
+            return self._drop(Drop.KIND)
+        sender = None if is_answer else self._child_of(job, port, frame)
+        if sender is None and not ((is_answer or is_forwarded) and self._is_parent(job, port, frame)):
             return self._drop(Drop.CHILD)
         if is_forwarded:
-            return self._forward(job, frame, data)
+            return self._forward(job, frame, data, header.peer, is_from_parent=sender is None)
+        if header.kind == Kind.WAITING:  # for the worker in whose name the sum went up again
+            return self._forward(job, frame, data, header.child, is_from_parent=True)
         if header.lanes != self.lanes and not (header.lanes == 0 and no_data and job.short_allowed):
             return self._drop(Drop.LENGTH)
-        if not frame.checksum and not job.children[header.child].zero_checksum_allowed:
+        source = job.parent if sender is None else sender
+        assert source is not None, "the frame is from a child or from the parent"
+        if not frame.checksum and not source.zero_checksum_allowed:
             return self._drop(Drop.CHECKSUM)
         if header.epoch != job.epoch:
             return self._drop(Drop.EPOCH)
-        return self._contribute(job, frame)
+        return self._take_answer(job, frame) if is_answer else self._contribute(job, frame)
 
     def _operators(self, no_data: bool) -> tuple[Operator, ...]:
         """Operators that a contribution may have."""
@@ -120,27 +193,64 @@ class ReferenceAggregator:
     def _count(self, header: Header, verdict: Verdict) -> None:
         self.verdicts[header.job, verdict] = self.verdicts.get((header.job, verdict), 0) + 1
 
-    def _is_known(self, job: ReferenceJob, port: int, frame: Frame) -> bool:
-        if frame.header.child >= len(job.children):
-            return False
-        child = job.children[frame.header.child]
-        return (child.port, child.mac, child.ip) == (port, frame.addresses.source_mac, frame.addresses.source_ip)
+    def _child_of(self, job: ReferenceJob, port: int, frame: Frame) -> ReferenceChild | None:
+        """The child that a frame is from; None: of none, or of another port or address."""
+        child, addresses = job.child(frame.header.child), frame.addresses
+        source = port, addresses.source_mac, addresses.source_ip
+        return child if child is not None and (child.port, child.mac, child.ip) == source else None
 
-    def _forward(self, job: ReferenceJob, frame: Frame, data: bytes) -> list[tuple[int, bytes]]:
-        header = frame.header
-        if len(frame.payload) > LANE_BYTES * self.lanes:
+    def _is_parent(self, job: ReferenceJob, port: int, frame: Frame) -> bool:
+        above, addresses = job.parent, frame.addresses
+        source = port, addresses.source_mac, addresses.source_ip
+        return above is not None and (above.port, above.mac, above.ip) == source
+
+    def _forward(
+        self, job: ReferenceJob, frame: Frame, data: bytes, worker: int, *, is_from_parent: bool
+    ) -> list[tuple[int, bytes]]:
+        """A frame on its way to a worker, which may be elsewhere in the tree."""
+        if len(data) - LANES_AT > LANE_BYTES * self.lanes:
             return self._drop(Drop.LENGTH)
-        if header.epoch != job.epoch:
+        if frame.header.epoch != job.epoch:
             return self._drop(Drop.EPOCH)
-        if header.peer >= len(job.children):
+        child, above = job.child(worker), job.parent
+        if child is not None:
+            port, ends = child.port, Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
+        elif above is not None and worker in above.workers and not is_from_parent:
+            port, ends = above.port, Addresses(above.own_mac, above.mac, above.own_ip, above.ip)
+        else:
             return self._drop(Drop.PEER)
-        self._count(header, Verdict.FORWARDED)
-        peer = job.children[header.peer]
-        return [(peer.port, readdressed(data, Addresses(job.switch_mac, peer.mac, job.switch_ip, peer.ip)))]
+        self._count(frame.header, Verdict.FORWARDED)
+        return [(port, readdressed(data, ends))]
+
+    def _take_answer(self, job: ReferenceJob, frame: Frame) -> list[tuple[int, bytes]]:
+        """The parent's result or error, for a set whose sum has been sent up and that waits for it."""
+        header = frame.header
+        held = self.sets.get(self._place(job, header))
+        is_awaited = (
+            held is not None
+            and (held.epoch, held.chunk) == (job.epoch, header.chunk)
+            and (held.came, held.failed, held.final) == (job.full, False, False)
+        )
+        same = held is not None and (held.operation, held.operator) == (header.operation, header.operator)
+        if held is None or not is_awaited or (header.kind == Kind.RESULT and not same):
+            self._count(header, Verdict.OUTSIDE_WINDOW)
+            return []
+        if header.kind == Kind.RESULT:
+            held.final, held.sums = True, frame.lanes.copy()
+        else:
+            held.failed = True
+            held.operation, held.other_operation = int(frame.lanes[0]), int(frame.lanes[1])
+            held.first_child, held.other_child = (int(lane) & 0xFFFF for lane in frame.lanes[2:4])
+        self._count(header, Verdict.FROM_PARENT)
+        return self._answer_all(job, frame, Kind(header.kind), frame.lanes)
+
+    def _place(self, job: ReferenceJob, header: Header) -> tuple[int, int, int]:
+        """Job, slot and set of a chunk."""
+        return header.job, header.chunk % job.window, header.chunk // job.window % 2
 
     def _contribute(self, job: ReferenceJob, frame: Frame) -> list[tuple[int, bytes]]:
-        header, full = frame.header, (1 << len(job.children)) - 1
-        place = (header.job, header.chunk % job.window, header.chunk // job.window % 2)
+        header, full = frame.header, job.full
+        place = self._place(job, header)
         held = self.sets.get(place)
         if held is None or held.epoch != job.epoch:
             accepts = (header.chunk - job.base) % MODULUS < 2 * job.window
@@ -149,7 +259,8 @@ class ReferenceAggregator:
             accepts, fresh = True, False
         else:
             successor = (held.chunk + 2 * job.window) % MODULUS
-            accepts = header.chunk == successor and held.came == full and not held.failed
+            has_result = held.final if job.parent is not None else held.came == full
+            accepts = header.chunk == successor and has_result and not held.failed
             fresh = True
         if not accepts:
             self._count(header, Verdict.OUTSIDE_WINDOW)
@@ -167,7 +278,7 @@ class ReferenceAggregator:
         return self._add(job, held, frame, full)
 
     def _add(self, job: ReferenceJob, held: SlotSet, frame: Frame, full: int) -> list[tuple[int, bytes]]:
-        header, bit = frame.header, 1 << frame.header.child
+        header, bits = frame.header, job.bits(frame.header.child)
         if held.failed:
             self._count(header, Verdict.ERROR)
             return [self._answer(job, header.child, frame, Kind.ERROR, self._error_lanes(held))]
@@ -175,13 +286,13 @@ class ReferenceAggregator:
             held.failed, held.other_operation, held.other_child = True, header.operation, header.child
             self._count(header, Verdict.MISMATCH)
             return self._answer_all(job, frame, Kind.ERROR, self._error_lanes(held))
-        if held.came & bit:
+        if held.came & bits:
             return [self._repeat(job, held, frame, full)]
         no_data = bool(header.flags & FLAG_NO_DATA)
         self._count(header, Verdict.ACCEPTED_NO_DATA if no_data else Verdict.ACCEPTED)
         if not no_data:
             self._accumulate(held, frame)
-        held.came |= bit
+        held.came |= bits
         if held.came != full:
             return []
         self._count(header, Verdict.COMPLETED)
@@ -197,17 +308,29 @@ class ReferenceAggregator:
             held.sums[:] = np.maximum(held.sums.view(np.int32), frame.lanes.view(np.int32)).view(np.uint32)
 
     def _complete(self, job: ReferenceJob, held: SlotSet, frame: Frame) -> list[tuple[int, bytes]]:
-        """All children have contributed: the results to send."""
+        """All children have contributed: the results to send, or the partial sum."""
+        if job.parent is not None:
+            return [self._send_up(job, job.parent, frame, held)]
         return self._answer_all(job, frame, Kind.RESULT, held.sums)
 
     def _repeat(self, job: ReferenceJob, held: SlotSet, frame: Frame, full: int) -> tuple[int, bytes]:
+        if held.came == full and job.parent is not None and not held.final:
+            self._count(frame.header, Verdict.PARTIAL_AGAIN)
+            return self._send_up(job, job.parent, frame, held)
         if held.came == full:
             self._count(frame.header, Verdict.SERVED_AGAIN)
             return self._answer(job, frame.header.child, frame, Kind.RESULT, held.sums)
         self._count(frame.header, Verdict.WAITING)
+        known = held.came | (job.parent.elsewhere if job.parent is not None else 0)
         lanes = np.zeros(self.lanes, np.uint32)
-        lanes[:2] = held.came >> 32, held.came & 0xFFFFFFFF
+        lanes[:2] = known >> 32, known & 0xFFFFFFFF
         return self._answer(job, frame.header.child, frame, Kind.WAITING, lanes)
+
+    def _send_up(self, job: ReferenceJob, above: ReferenceParent, frame: Frame, held: SlotSet) -> tuple[int, bytes]:
+        """The partial sum, in the name of the worker whose frame this is."""
+        header = replace(frame.header, flags=0, lanes=self.lanes, peer=0)
+        addresses = Addresses(above.own_mac, above.mac, above.own_ip, above.ip)
+        return above.port, build_frame(Frame(addresses, header, held.sums, above.compute_checksum))
 
     def _error_lanes(self, held: SlotSet) -> Lanes:
         lanes = np.zeros(self.lanes, np.uint32)
@@ -215,10 +338,11 @@ class ReferenceAggregator:
         return lanes
 
     def _answer_all(self, job: ReferenceJob, frame: Frame, kind: Kind, lanes: Lanes) -> list[tuple[int, bytes]]:
-        return [self._answer(job, number, frame, kind, lanes) for number in range(len(job.children))]
+        return [self._answer(job, number, frame, kind, lanes) for number in job.numbers]
 
     def _answer(self, job: ReferenceJob, number: int, frame: Frame, kind: Kind, lanes: Lanes) -> tuple[int, bytes]:
-        child = job.children[number]
+        child = job.child(number)
+        assert child is not None, "strangers' frames do not come this far"
         header = replace(frame.header, kind=kind, child=number, flags=0, lanes=self.lanes, peer=0)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum))

@@ -67,6 +67,15 @@ struct metadata_t {
     bit<16> group;
     bit<1> short_allowed;
     bit<32> statistics;
+    // From the job's entry in a leaf.
+    bit<1> has_parent;
+    bit<9> parent_port;
+    mac_t own_mac;
+    mac_t parent_mac;
+    ipv4_t own_ip;
+    ipv4_t parent_ip;
+    bit<1> parent_zero_checksum_allowed;
+    children_t elsewhere;
     // From the child's entry.
     children_t bit_mask;
     bit<1> zero_checksum_allowed;

@@ -1,6 +1,10 @@
 // The slot rule. A job owns a range of slots; chunk c uses slot c mod W and, in it, set (c div W) mod 2. A set
 // remembers which chunk of which epoch it holds, who has contributed, and the sum so far.
 //
+// An aggregator whose job has a parent is a leaf: its sum goes up as one more contribution, and the parent's result takes
+// the sum's place. Child numbers are those of workers on all levels, while each level has its own bits: a leaf's frames
+// keep the number of the worker that made it send, and every worker below a leaf has the leaf's bit at the parent.
+//
 // Every step that touches all lanes is one action (store, clear, add, max, read): v1model has no loops over fields, and
 // bmv2 no conditions in actions, so the verdict is found first, in the apply block.
 
@@ -49,9 +53,26 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         meta.statistics = (bit<32>)statistics;
     }
 
+    // The same in a leaf; "elsewhere" are bits of workers that are not below it.
+    action set_leaf_job(
+            epoch_t epoch, chunk_t base, chunk_t window, bit<8> window_log2, bit<32> first_slot, children_t full,
+            bit<16> group, bit<1> short_allowed, bit<16> statistics, bit<9> parent_port, mac_t own_mac,
+            mac_t parent_mac, ipv4_t own_ip, ipv4_t parent_ip, bit<1> parent_zero_checksum_allowed,
+            children_t elsewhere) {
+        set_job(epoch, base, window, window_log2, first_slot, full, group, short_allowed, statistics);
+        meta.has_parent = 1;
+        meta.parent_port = parent_port;
+        meta.own_mac = own_mac;
+        meta.parent_mac = parent_mac;
+        meta.own_ip = own_ip;
+        meta.parent_ip = parent_ip;
+        meta.parent_zero_checksum_allowed = parent_zero_checksum_allowed;
+        meta.elsewhere = elsewhere;
+    }
+
     table jobs {
         key = { hdr.netsum.job: exact @name("job"); }
-        actions = { set_job; NoAction; }
+        actions = { set_job; set_leaf_job; NoAction; }
         default_action = NoAction();
         size = 256;
     }
@@ -160,6 +181,17 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         standard_metadata.egress_spec = standard_metadata.ingress_port;
     }
 
+    // The sum, to the parent, in the name of the worker whose frame this is.
+    action send_up() {
+        hdr.ethernet.source = meta.own_mac;
+        hdr.ethernet.destination = meta.parent_mac;
+        hdr.ipv4.source = meta.own_ip;
+        hdr.ipv4.destination = meta.parent_ip;
+        hdr.netsum.flags = 0;
+        meta.compute_checksum = ~meta.parent_zero_checksum_allowed;
+        standard_metadata.egress_spec = meta.parent_port;
+    }
+
     action tell_children(in children_t who) {
         make_full();
         hdr.lanes.lane_000 = who[63:32];
@@ -192,9 +224,11 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         }
         bool no_data = (hdr.netsum.flags & FLAG_NO_DATA) != 0;
         bool is_for_peer = hdr.netsum.kind == kind_t.MESSAGE || hdr.netsum.kind == kind_t.ACKNOWLEDGEMENT;
+        bool is_answer = hdr.netsum.kind == kind_t.RESULT || hdr.netsum.kind == kind_t.ERROR;
+        bool is_waiting = hdr.netsum.kind == kind_t.WAITING;
         if (hdr.netsum.version != NETSUM_VERSION
                 || (!is_for_peer
-                    && (hdr.netsum.kind != kind_t.CONTRIBUTION
+                    && ((hdr.netsum.kind != kind_t.CONTRIBUTION && !is_answer && !is_waiting)
                         || (hdr.netsum.operator != operator_t.SUM
                             && (hdr.netsum.operator != operator_t.MAX || no_data))))) {
             refuse(drop_t.KIND);
@@ -204,11 +238,30 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             refuse(drop_t.JOB);
             return;
         }
-        if (!children.apply().hit) {
-            refuse(drop_t.CHILD);
-            return;
+        // Contributions come from children alone, answers from a parent alone, messages from both.
+        bool is_from_parent = false;
+        if (is_answer || is_waiting) {
+            if (meta.has_parent == 0) {
+                refuse(drop_t.KIND);
+                return;
+            }
+            is_from_parent = true;
+        } else if (!children.apply().hit) {
+            if (meta.has_parent == 0 || !is_for_peer) {
+                refuse(drop_t.CHILD);
+                return;
+            }
+            is_from_parent = true;
         }
-        if (is_for_peer) {
+        if (is_from_parent) {
+            if (standard_metadata.ingress_port != meta.parent_port
+                    || hdr.ethernet.source != meta.parent_mac || hdr.ipv4.source != meta.parent_ip) {
+                refuse(drop_t.CHILD);
+                return;
+            }
+            meta.zero_checksum_allowed = meta.parent_zero_checksum_allowed;
+        }
+        if (is_for_peer || is_waiting) {
             if (hdr.udp.length_bytes > UDP_FULL_BYTES) {
                 refuse(drop_t.LENGTH);
                 return;
@@ -219,10 +272,20 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             }
             ipv4_t old_source = hdr.ipv4.source;
             ipv4_t old_destination = hdr.ipv4.destination;
+            // Who is missing at the parent is for the worker in whose name the sum went up again.
+            bit<16> peer = hdr.netsum.peer;
+            if (is_waiting) {
+                hdr.netsum.peer = hdr.netsum.child;
+            }
             if (!peers.apply().hit) {
                 refuse(drop_t.PEER);
                 return;
             }
+            if (is_from_parent && standard_metadata.egress_spec == meta.parent_port) {
+                refuse(drop_t.PEER); // for nobody below: it would come back
+                return;
+            }
+            hdr.netsum.peer = peer;
             // RFC 1624, equation 3, which is the csum16 of these: the bytes themselves are not read, and what damage
             // there was stays visible to the receiver.
             if (hdr.udp.checksum != 0) {
@@ -291,13 +354,38 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         set_operation.read(operation, index);
         set_first_child.read(first_child, index);
 
-        // Does the frame open the set, or belong to what it holds? A set of another epoch is empty. A complete one
+        // The parent's word on the sum that the set has sent up.
+        if (is_answer) {
+            bool same = operation == hdr.netsum.operation && sum_or_max == (bit<8>)hdr.netsum.operator;
+            if (epoch != meta.epoch || chunk != hdr.netsum.chunk || status != SET_COMPLETE
+                    || (hdr.netsum.kind == kind_t.RESULT && !same)) {
+                count_verdict(verdict_t.OUTSIDE_WINDOW);
+                mark_to_drop(standard_metadata);
+                return;
+            }
+            if (hdr.netsum.kind == kind_t.RESULT) {
+                set_state.write(index, SET_FINAL);
+                store_lanes();
+            } else {
+                set_state.write(index, SET_FAILED);
+                set_operation.write(index, hdr.lanes.lane_000);
+                set_other_operation.write(index, hdr.lanes.lane_001);
+                set_first_child.write(index, (bit<16>)hdr.lanes.lane_002);
+                set_other_child.write(index, (bit<16>)hdr.lanes.lane_003);
+            }
+            answer_all(hdr.netsum.kind);
+            count_verdict(verdict_t.FROM_PARENT);
+            return;
+        }
+
+        // Does the frame open the set, or belong to what it holds? A set of another epoch is empty. One with the result
         // gives way to the exact successor: whoever sends that has the result.
+        bool has_result = status == SET_FINAL || (status == SET_COMPLETE && meta.has_parent == 0);
         bool first = false;
         if (epoch != meta.epoch) {
             first = (hdr.netsum.chunk - meta.base) < (meta.window << 1);
         } else if (hdr.netsum.chunk != chunk) {
-            first = (status == SET_COMPLETE) && (hdr.netsum.chunk == chunk + (meta.window << 1));
+            first = has_result && (hdr.netsum.chunk == chunk + (meta.window << 1));
         }
         if (!first && (epoch != meta.epoch || hdr.netsum.chunk != chunk)) {
             count_verdict(verdict_t.OUTSIDE_WINDOW);
@@ -336,13 +424,19 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             tell_mismatch(operation, first_child, other_operation, other_child);
             return;
         } else if ((came & meta.bit_mask) != 0) {
-            // A repeat is never added. It asks for the result, or for who is missing.
-            if (status == SET_COMPLETE) {
+            // A repeat is never added. It asks for the result, or for who is missing; where the sum has gone up, it is
+            // the parent that knows.
+            if (status != SET_FILLING) {
                 read_lanes();
-                answer_sender(kind_t.RESULT);
-                count_verdict(verdict_t.SERVED_AGAIN);
+                if (has_result) {
+                    answer_sender(kind_t.RESULT);
+                    count_verdict(verdict_t.SERVED_AGAIN);
+                } else {
+                    send_up();
+                    count_verdict(verdict_t.PARTIAL_AGAIN);
+                }
             } else {
-                tell_children(came);
+                tell_children(came | meta.elsewhere);
                 answer_sender(kind_t.WAITING);
                 count_verdict(verdict_t.WAITING);
             }
@@ -373,7 +467,11 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         }
         set_state.write(index, SET_COMPLETE);
         read_lanes();
-        answer_all(kind_t.RESULT);
+        if (meta.has_parent == 1) {
+            send_up();
+        } else {
+            answer_all(kind_t.RESULT);
+        }
         count_verdict(verdict_t.COMPLETED);
     }
 }

@@ -36,6 +36,8 @@ parser AllreduceParser(
         packet.extract(hdr.netsum);
         transition select(hdr.netsum.kind, hdr.udp.length_bytes) {
             (kind_t.CONTRIBUTION, UDP_FULL_BYTES): parse_lanes;
+            (kind_t.RESULT, UDP_FULL_BYTES): parse_lanes;
+            (kind_t.ERROR, UDP_FULL_BYTES): parse_lanes;
             default: accept;
         }
     }

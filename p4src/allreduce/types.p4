@@ -38,13 +38,14 @@ enum bit<8> operator_t {
 const bit<8> FLAG_NO_DATA = 1;
 
 // Life of a set. FINAL belongs to leaves of a tree: a leaf's set is COMPLETE with its partial sum and FINAL with its
-// parent's result. Constants, not an enum: bmv2's registers hold plain bit strings.
+// parent's result; without a parent the sum of a COMPLETE set is the result. Constants, not an enum: bmv2's registers
+// hold plain bit strings.
 const bit<8> SET_FILLING = 0;
 const bit<8> SET_COMPLETE = 1;
 const bit<8> SET_FINAL = 2;
 const bit<8> SET_FAILED = 3;
 
-// What became of a contribution or of a frame for another child: row of counters `statistics`, column as numbered here.
+// What became of a contribution, of a frame for another child or of a parent's answer: row of counters `statistics`, column as numbered here.
 enum bit<32> verdict_t {
     ACCEPTED = 0,
     ACCEPTED_NO_DATA = 1,
@@ -54,7 +55,9 @@ enum bit<32> verdict_t {
     ERROR = 5,
     OUTSIDE_WINDOW = 6,
     MISMATCH = 7,
-    FORWARDED = 8
+    FORWARDED = 8,
+    PARTIAL_AGAIN = 9,
+    FROM_PARENT = 10
 }
 
 // Why a frame was dropped before it reached a set or left for another child.

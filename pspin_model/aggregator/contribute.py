@@ -75,8 +75,8 @@ from pspin_model.handlers import (
 )
 
 ACCEPTED, ACCEPTED_NO_DATA, COMPLETED, SERVED_AGAIN, WAITING, ERROR, OUTSIDE_WINDOW, MISMATCH, FORWARDED = range(
-    len(VERDICTS)
-)
+    9
+)  # those of leaves of a tree, which this switch cannot be, follow
 VERDICT_COUNT = len(VERDICTS)
 NOTHING = -1
 RESULT_KIND, WAITING_KIND, ERROR_KIND = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)

@@ -32,6 +32,7 @@ ACTIONS = {
         "short_allowed": 1,
         "statistics": 16,
     },
+    "AllreduceIngress.set_leaf_job": {},
     "AllreduceIngress.set_child": {"bit_mask": 64, "zero_checksum_allowed": 1},
     "AllreduceIngress.forward": {
         "port": 9,
@@ -48,6 +49,16 @@ ACTIONS = {
         "destination_ip": 32,
         "compute_checksum": 1,
     },
+}
+ACTIONS["AllreduceIngress.set_leaf_job"] = {
+    **ACTIONS["AllreduceIngress.set_job"],
+    "parent_port": 9,
+    "own_mac": 48,
+    "parent_mac": 48,
+    "own_ip": 32,
+    "parent_ip": 32,
+    "parent_zero_checksum_allowed": 1,
+    "elsewhere": 64,
 }
 COUNTERS = {"AllreduceIngress.verdicts": 1024, "AllreduceIngress.drops": 16}
 
@@ -67,6 +78,8 @@ def aggregator_p4info(lanes: int = 64, slots: int = 512) -> Any:
         table = info.tables.add(size=4096)
         table.preamble.id, table.preamble.name = 0x02000001 + index, name
         table.action_refs.add(id=numbers[action_name])
+        if action_name == "AllreduceIngress.set_job":
+            table.action_refs.add(id=numbers["AllreduceIngress.set_leaf_job"])
         for position, (key, width) in enumerate(keys.items(), 1):
             table.match_fields.add(id=position, name=key, bitwidth=width, match_type=p4info_pb2.MatchField.EXACT)
     for index, (name, size) in enumerate(COUNTERS.items()):
