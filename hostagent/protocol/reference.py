@@ -41,6 +41,7 @@ from hostagent.protocol.wire import (
 
 Lanes = np.ndarray[Any, np.dtype[np.uint32]]
 MODULUS = 1 << 32
+KINDS = frozenset(Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class ReferenceAggregator:
         header, job = frame.header, self.jobs.get(frame.header.job)
         no_data = bool(header.flags & FLAG_NO_DATA)
         is_forwarded = header.kind in FORWARDED_KINDS
-        if not is_forwarded and header.operator not in self._operators(no_data):
+        if header.kind not in KINDS or (not is_forwarded and header.operator not in self._operators(no_data)):
             return self._drop(Drop.KIND)
         if job is None:
             return self._drop(Drop.JOB)

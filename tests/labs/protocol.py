@@ -7,6 +7,7 @@ A ``Schedule`` is everything a run depends on; the same schedule is the same run
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -281,7 +282,7 @@ class Lab:
     def pump(self, rank: int) -> None:
         """Send what a core wants to, note what it has finished."""
         for frame in self.cores[rank].transmit(self.now_ns):
-            self.network.send(-1 - rank, frame, self.now_ns)
+            self.send(-1 - rank, frame)
         self.finished[rank] += len(self.cores[rank].completions())
 
     def step(self) -> bool:
@@ -293,17 +294,24 @@ class Lab:
             return False
         self.now_ns = max(self.now_ns, next_ns)
         if arrival <= self.now_ns:
-            to, frame = self.network.receive(self.now_ns)
-            if to >= 0:
-                self.cores[to].receive(frame, self.now_ns)
-                self.pump(to)
-            else:
-                for port, answer in self.aggregator.receive(-1 - to, frame):
-                    self.network.send(port, answer, self.now_ns)
+            self.deliver(*self.network.receive(self.now_ns))
         for rank, timer_ns in enumerate(timers):
             if timer_ns <= self.now_ns:
                 self.pump(rank)
         return True
+
+    def deliver(self, to: int, frame: bytes) -> None:
+        """A frame has arrived."""
+        if to >= 0:
+            self.cores[to].receive(frame, self.now_ns)
+            self.pump(to)
+        else:
+            for port, answer in self.aggregator.receive(-1 - to, frame):
+                self.send(port, answer)
+
+    def send(self, to: int, frame: bytes) -> None:
+        """Put a frame on its cable."""
+        self.network.send(to, frame, self.now_ns)
 
 
 def impairments_of(schedule: Schedule) -> Impairments:
@@ -319,14 +327,21 @@ def impairments_of(schedule: Schedule) -> Impairments:
     )
 
 
-def make_lab(schedule: Schedule) -> Lab:
-    """A fresh job of ``schedule.workers`` ranks under epoch 1."""
+def make_lab(schedule: Schedule, switch: tuple[int, int] = (0x020000FFFFFF, 0x0A0000FE)) -> Lab:
+    """A fresh job of ``schedule.workers`` ranks under epoch 1, of an aggregator with these addresses."""
     checksum = schedule.corrupt > 0
     children = tuple(
         ReferenceChild(rank, 0x020000000001 + rank, 0x0A000001 + rank, not checksum, checksum)
         for rank in range(schedule.workers)
     )
-    job = ReferenceJob(1, schedule.window, children, schedule.base % 2**32)
+    job = ReferenceJob(
+        1,
+        schedule.window,
+        children,
+        schedule.base % 2**32,
+        schedule.seed % 2 == 0,
+        *switch,
+    )
     cores = []
     for rank, child in enumerate(children):
         addresses = Addresses(child.mac, job.switch_mac, child.ip, job.switch_ip)
@@ -340,7 +355,7 @@ def make_lab(schedule: Schedule) -> Lab:
             addresses,
             schedule.base,
             checksum,
-            short_no_data=schedule.seed % 2 == 0,
+            short_no_data=job.short_allowed,
             minimum_rto_ns=2 * TICK_NS,
             operation_ring=64,
         )
@@ -360,37 +375,55 @@ class Controller:
     lowest: list[int] = field(default_factory=list)
     base: int = 0
     epoch: int = 1
+    is_installed: bool = False
 
     def act(self) -> None:
         lab, rng = self.lab, self.lab.rng
         if self.left and rng.random() < 0.01:
             self.left -= 1
-            lab.aggregator.restart()
+            installs = self.lose_state()
             ranks = range(len(lab.cores))
             self.lowest = []
-            self.plan = [("freeze", rank) for rank in rng.sample(ranks, len(ranks))] + [("install", 0)]
+            self.plan = [("freeze", rank) for rank in rng.sample(ranks, len(ranks))] + installs
             self.plan += [("resume", rank) for rank in rng.sample(ranks, len(ranks))]
         if not self.plan or rng.random() < 0.7:
             return
-        what, rank = self.plan.pop(0)
+        what, number = self.plan.pop(0)
         if what == "freeze":
-            self.lowest.append(lab.cores[rank].freeze())
+            self.lowest.append(lab.cores[number].freeze())
+            self.is_installed = False
         elif what == "install":
-            self.epoch += 1
-            self.base = min(self.lowest)
-            lab.aggregator.jobs[JOB] = replace(lab.job, epoch=self.epoch, base=self.base % 2**32)
+            self.install(number, is_first=not self.is_installed)
+            self.is_installed = True
         else:
-            lab.cores[rank].resume(self.epoch, self.base, lab.now_ns)
-            lab.pump(rank)
+            lab.cores[number].resume(self.epoch, self.base, lab.now_ns)
+            lab.pump(number)
+
+    def lose_state(self) -> list[tuple[str, int]]:
+        """The aggregator forgets everything; the steps of the plan that install the job again."""
+        self.lab.aggregator.restart()
+        return [("install", 0)]
+
+    def install(self, index: int, *, is_first: bool) -> None:
+        """One step of installing the job; the first one begins an epoch."""
+        self.epoch += 1
+        self.base = min(self.lowest)
+        self.lab.aggregator.jobs[JOB] = replace(self.lab.job, epoch=self.epoch, base=self.base % 2**32)
 
 
-def run(schedule: Schedule, *, largest_steps: int = 200_000) -> str:
+def run(
+    schedule: Schedule,
+    *,
+    largest_steps: int = 200_000,
+    make: Callable[[Schedule], Lab] = make_lab,
+    controlled_by: type[Controller] = Controller,
+) -> str:
     """Play a schedule to its end; returns what is wrong, or an empty string."""
     rng = np.random.default_rng(schedule.seed)
-    lab = make_lab(schedule)
+    lab = make(schedule)
     collectives = [draw_collective(schedule, rng) for _ in range(schedule.operations)]
     inputs = [[array.copy() for array in collective.inputs] for collective in collectives]
-    controller = Controller(lab, schedule.restarts)
+    controller = controlled_by(lab, schedule.restarts)
     for rank, core in enumerate(lab.cores):
         for collective in collectives:
             core.submit(collective.of(rank))
@@ -415,7 +448,7 @@ def run(schedule: Schedule, *, largest_steps: int = 200_000) -> str:
     return ""
 
 
-def shrink(schedule: Schedule) -> Schedule:
+def shrink(schedule: Schedule, play: Callable[..., str] = run) -> Schedule:
     """Make every number of a failing schedule as small as it goes while it still fails."""
     least = {"workers": 1, "window": 1, "lanes": 4, "operations": 1, "largest_chunks": 1, "delay_ticks": 1}
     changed = True
@@ -428,13 +461,13 @@ def shrink(schedule: Schedule) -> Schedule:
                 continue
             for smaller in (floor, value // 2 if isinstance(value, int) else value / 2):
                 candidate = replace(schedule, **{item.name: max(smaller, floor)})
-                if candidate != schedule and run(candidate, largest_steps=50_000):
+                if candidate != schedule and play(candidate, largest_steps=50_000):
                     schedule, changed = candidate, True
                     break
     return schedule
 
 
-def explain(schedule: Schedule) -> str:
+def explain(schedule: Schedule, play: Callable[..., str] = run) -> str:
     """What a test prints for a schedule that fails."""
-    smallest = shrink(schedule)
-    return f"{schedule}: {run(schedule)}\nsmallest found: {smallest}: {run(smallest)}"
+    smallest = shrink(schedule, play)
+    return f"{schedule}: {play(schedule)}\nsmallest found: {smallest}: {play(smallest)}"

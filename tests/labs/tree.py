@@ -1,0 +1,203 @@
+"""Worker cores around a tree of aggregators in virtual time: ``tests.labs.protocol`` with more than one of them.
+
+Every cable, between switches as well as to workers, loses, repeats, delays, reorders and corrupts as the schedule says.
+What the aggregators know of the job is what the controller would install.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Protocol
+
+from emulator.v1model.compiled import CompiledProgram, load
+from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC
+from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.p4.tree import TreeSwitch, regular_tree, split_job
+from hostagent.protocol.counters import Verdict
+from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob, ReferenceParent
+from tests.labs.p4_aggregator import P4Aggregator
+from tests.labs.protocol import JOB, Controller, Lab, Schedule, make_lab
+
+P4_LANES, P4_SLOTS = 64, 16
+PORTS = 512
+
+
+class Box(Protocol):
+    """One aggregator of the tree."""
+
+    def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """A frame in, its answers out."""
+
+    def restart(self) -> None:
+        """Forget everything."""
+
+    def install(self, entries: JobEntries) -> None:
+        """Make a job known."""
+
+
+def as_reference(entries: JobEntries) -> ReferenceJob:
+    """What the plain rules have to know of a job."""
+    children = tuple(
+        ReferenceChild(
+            child.port,
+            child.host_mac,
+            child.host_ip,
+            child.zero_checksum_allowed,
+            not child.zero_checksum_allowed,
+            child.numbers,
+            child.bit_mask,
+        )
+        for child in entries.children
+    )
+    above = entries.parent
+    parent = above and ReferenceParent(
+        above.port,
+        above.mac,
+        above.ip,
+        above.own_mac,
+        above.own_ip,
+        frozenset(above.workers),
+        above.elsewhere,
+        above.zero_checksum_allowed,
+        not above.zero_checksum_allowed,
+    )
+    place = (entries.epoch, entries.window, children, entries.base, entries.short_allowed)
+    return ReferenceJob(*place, entries.switch_mac, entries.switch_ip, parent)
+
+
+class Plain(ReferenceAggregator):
+    """The rules in plain Python."""
+
+    def install(self, entries: JobEntries) -> None:
+        self.jobs[entries.job] = as_reference(entries)
+
+
+@cache
+def program() -> CompiledProgram:
+    return load("allreduce.p4", {"LANES": str(P4_LANES), "SLOTS": str(P4_SLOTS)})
+
+
+def plain(lanes: int) -> Box:
+    return Plain(lanes)
+
+
+def compiled(lanes: int) -> Box:
+    assert lanes == P4_LANES
+    return P4Aggregator(program(), PORTS)
+
+
+class Boxes:
+    """The aggregators of a tree and which of their ports are joined: cable ``rank`` is worker ``rank``'s, cable
+    ``workers + i`` leads from switch i to its parent."""
+
+    def __init__(self, fan_out: tuple[int, ...], job: ReferenceJob, make: Callable[[int], Box], lanes: int) -> None:
+        self.job = job
+        self.workers = len(job.children)
+        zero = all(child.zero_checksum_allowed for child in job.children)
+        self.switches = regular_tree(fan_out, zero_checksum_allowed=zero)
+        self.ports = [child.port for child in job.children]
+        self.boxes = [make(lanes) for _ in self.switches]
+        self.ends = _ends(self.switches, self.ports)
+        self._cables = {place: end for end, place in self.ends.items()}
+        self.install_all(job.epoch, job.base)
+
+    def parts(self, epoch: int, base: int) -> dict[int, JobEntries]:
+        """What each switch has to know."""
+        job = self.job
+        children = tuple(
+            Child(rank, child.port, child.mac, child.ip, child.zero_checksum_allowed)
+            for rank, child in enumerate(job.children)
+        )
+        place = (JOB, 0, epoch, base, job.window, 0, job.short_allowed, job.switch_mac, job.switch_ip)
+        return split_job(JobEntries(*place, children), self.switches)
+
+    def install_all(self, epoch: int, base: int) -> None:
+        for index, part in self.parts(epoch, base).items():
+            self.boxes[index].install(part)
+
+    def receive(self, end: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """A frame that arrives at a switch's end of a cable; what leaves, with the other ends that it is on its way
+        to."""
+        index, port = self.ends[end]
+        return [(-1 - self._cables[index, out], answer) for out, answer in self.boxes[index].receive(port, frame)]
+
+    def verdicts(self) -> list[Counter[Verdict]]:
+        """What each switch has counted (of plain ones)."""
+        found = []
+        for box in self.boxes:
+            assert isinstance(box, Plain)
+            found.append(Counter({verdict: count for (_, verdict), count in box.verdicts.items()}))
+        return found
+
+
+def _ends(switches: tuple[TreeSwitch, ...], ports: list[int]) -> dict[int, tuple[int, int]]:
+    """(switch, port) by end of a cable: the lower end of a cable is its number, the upper one -1 - its number."""
+    ends = {}
+    for rank, port in enumerate(ports):
+        ends[-1 - rank] = next(index for index, switch in enumerate(switches) if port in switch.ports), port
+    for index, switch in enumerate(switches):
+        if switch.parent is not None:
+            ends[len(ports) + index] = index, switch.up_port
+            ends[-1 - len(ports) - index] = switch.parent, switch.down_port
+    return ends
+
+
+@dataclass(slots=True)
+class TreeLab(Lab):
+    """The lab of ``tests.labs.protocol`` with switches in between."""
+
+    boxes: Any = None
+    sent_frames: Counter[int] = field(default_factory=Counter)
+    """By the end of a cable that they are on their way to."""
+    sent_bytes: Counter[int] = field(default_factory=Counter)
+
+    def deliver(self, to: int, frame: bytes) -> None:
+        if 0 <= to < self.boxes.workers:
+            self.cores[to].receive(frame, self.now_ns)
+            self.pump(to)
+            return
+        for end, answer in self.boxes.receive(to, frame):
+            self.send(end, answer)
+
+    def send(self, to: int, frame: bytes) -> None:
+        self.sent_frames[to] += 1
+        self.sent_bytes[to] += len(frame)
+        self.network.send(to, frame, self.now_ns)
+
+
+class TreeController(Controller):
+    """Restarts some of the switches, and brings all into the new epoch one after another."""
+
+    def lose_state(self) -> list[tuple[str, int]]:
+        boxes, rng = self.lab.boxes, self.lab.rng  # type: ignore[attr-defined]
+        known = range(len(boxes.switches))
+        for index in rng.sample(known, rng.randint(1, len(known))):
+            boxes.boxes[index].restart()
+        return [("install", index) for index in rng.sample(known, len(known))]
+
+    def install(self, index: int, *, is_first: bool) -> None:
+        if is_first:
+            self.epoch += 1
+            self.base = min(self.lowest)
+        boxes = self.lab.boxes  # type: ignore[attr-defined]
+        part = boxes.parts(self.epoch, self.base % 2**32).get(index)
+        if part is not None:
+            boxes.boxes[index].install(part)
+
+
+def make_tree_lab(schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int], Box] = plain) -> TreeLab:
+    """A job whose workers have ports of a regular tree; which ones, and in which order, the seed decides."""
+    star = make_lab(schedule, switch=(SWITCH_MAC, SWITCH_IP))
+    switches = regular_tree(fan_out)
+    ports = sorted(port for switch in switches for port in switch.ports)
+    if schedule.seed % 3:
+        ports = star.rng.sample(ports, len(ports))
+    children = tuple(replace(child, port=port) for child, port in zip(star.job.children, ports, strict=False))
+    job = replace(star.job, children=children)
+    boxes = Boxes(fan_out, job, make, schedule.lanes)
+    lab = TreeLab(schedule, star.network, star.rng, star.aggregator, job, star.cores, finished=star.finished)
+    lab.boxes = boxes
+    return lab
