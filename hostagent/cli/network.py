@@ -17,6 +17,7 @@ from hostagent.cli.options import (
     LONGEST_FRAME,
     PRIVATE_KEY,
     QUIET,
+    TREE,
     WAY,
     check_ports,
     client_tls,
@@ -217,6 +218,7 @@ def bridge(
     flag("--full-length-no-data", help="Padding of no-data frames to full length (bmv2 cannot grow packets)."),
     option("--state", metavar="FILE", type=Path, help="File that keeps epochs unique across restarts."),
     WAY,
+    TREE,
     DIE_WITH_PARENT,
 )
 def controller(
@@ -237,6 +239,7 @@ def controller(
     full_length_no_data: bool = False,
     state: Path | None = None,
     way: str = "ring",
+    tree: tuple[int, ...] = (),
     die_with_parent: bool = False,
     given: Mapping[str, str],
 ) -> int:
@@ -266,6 +269,7 @@ def controller(
         state=state,
         die_with_parent=die_with_parent,
         way=way,
+        tree=tree,
     )
     return run_controller(options)
 

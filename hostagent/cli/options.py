@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostagent.cli.parsing import UsageError, address, flag, integer, number, option, repeated, switchable
+from hostagent.cli.parsing import UsageError, address, fan_out, flag, integer, number, option, repeated, switchable
 
 if TYPE_CHECKING:
     from emulator.rpc.tls import ClientTls
@@ -42,6 +42,12 @@ CERT = option("--cert", metavar="FILE", help="Certificate of the client, for mut
 PRIVATE_KEY = option("--private-key", metavar="FILE", help="Private key of the client, for mutual TLS (PEM).")
 LANES = option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048.")
 SLOTS = option("--slots", metavar="N", type=integer(1, 1 << 16), help="Slots, of two sets each, of all jobs together.")
+TREE = option(
+    "--tree",
+    metavar="NxM",
+    type=fan_out,
+    help="Tree of P4 switches: 2x4 is a root, 2 leaves and 4 ranks at each; 2x2x4 has a level more.",
+)
 WAY = option("--way", metavar="WAY", help="Exchange of partial sums between racks: ring, sharded or tree.")
 
 

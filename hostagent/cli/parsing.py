@@ -136,6 +136,14 @@ def address(text: str) -> str:
     return text
 
 
+def fan_out(text: str) -> tuple[int, ...]:
+    """The type of an option that is a tree: 2x4."""
+    parts = text.split("x")
+    if len(parts) < 2 or not all(part.isdecimal() and int(part) for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is no tree: write 2x4 for two leaves with four ranks each")
+    return tuple(map(int, parts))
+
+
 class _Within:
     def __init__(self, kind: Callable[[str], Any], noun: str, least: float | None, most: float | None) -> None:
         self.kind, self.noun, self.least, self.most = kind, noun, least, most

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from hostagent.cli.options import (
     CHECKPOINT_SECONDS,
     PRIVATE_KEY,
     RESTORE,
+    TREE,
     WAY,
     check_checkpoint,
     check_lanes,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 BMV2_WINDOW = 32
 """bmv2 queues 64 packets a port; with more results in flight than that it drops, and frames are retransmitted."""
 OF_THE_AGGREGATOR = (
-    *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "report", "verbose"),
+    *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "tree", "report", "verbose"),
     *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore", "interface", "p4info", "device_config"),
     *("cacert", "cert", "private_key"),
 )
@@ -97,6 +99,7 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     ),
     option("--rack-of", metavar="RACK,RACK,...", help="Rack of each rank, as in 0,0,1,1, instead of --racks."),
     WAY,
+    TREE,
     option(
         "--checkpoint",
         metavar="DIR",
@@ -114,7 +117,7 @@ def run(
     script: str,
     arguments: list[str],
     *,
-    ranks: int = 2,
+    ranks: int | None = None,
     aggregator: str = "p4",
     interface: list[str] | None = None,
     p4info: Path | None = None,
@@ -133,6 +136,7 @@ def run(
     racks: int = 1,
     rack_of: str | None = None,
     way: str = "ring",
+    tree: tuple[int, ...] = (),
     checkpoint: Path | None = None,
     checkpoint_every: int | None = None,
     checkpoint_seconds: float | None = None,
@@ -149,6 +153,7 @@ def run(
     Examples:
       netsum run -n 4 train.py --epochs 3
       netsum run -n 4 --aggregator server train.py
+      netsum run --tree 2x4 train.py
       netsum run -n 4 --aggregator server --checkpoint state \\
         --checkpoint-every 100 train.py
     """
@@ -164,6 +169,7 @@ def run(
         choice = _check_aggregator(aggregator, lanes)
         if not choice.outside:
             refuse(given, "applies to a running switch only: --aggregator p4runtime://HOST:PORT", *OF_THE_SWITCH)
+    ranks = _ranks(ranks, tree)
     rack_of_rank = place_ranks(ranks, racks, rack_of)
     if not rack_of_rank:
         refuse(given, "applies to several rack servers only: add --racks N", "way")
@@ -188,6 +194,7 @@ def run(
         verbose=verbose,
         controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank))),
         rack_of=rack_of_rank,
+        tree=tree,
         interfaces=tuple(interface or ()),
         loads=loads,
         tls=client_tls(cacert, cert, private_key),
@@ -195,6 +202,15 @@ def run(
         at_end=lambda where, code: _print_summary(where, report, ranks, code),
     )
     return run_training(options)
+
+
+def _ranks(ranks: int | None, tree: tuple[int, ...]) -> int:
+    """Number of training processes. Raises UsageError where a tree has another number."""
+    if not tree:
+        return ranks or 2
+    if ranks is not None and ranks != prod(tree):
+        raise UsageError(f"{'x'.join(map(str, tree))} has {prod(tree)} ranks, but -n says {ranks}", "--tree")
+    return prod(tree)
 
 
 def _check_aggregator(text: str, lanes: int | None) -> Choice:

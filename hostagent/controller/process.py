@@ -29,6 +29,8 @@ from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
 from hostagent.controller.drivers.driver import Driver
 from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError
+from hostagent.controller.drivers.p4.tree import TreeRefused, regular_tree
+from hostagent.controller.drivers.p4.tree_driver import TreeDriver
 from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
@@ -73,6 +75,9 @@ class ControllerOptions:
     die_with_parent: bool = False
     way: str = WAYS[0]
     """How racks exchange sums, where there are several."""
+    tree: tuple[int, ...] = ()
+    """Of a tree of P4 switches: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
+    order of ``regular_tree``."""
 
 
 class TerminalFormatter(logging.Formatter):
@@ -176,12 +181,22 @@ def make_driver(options: ControllerOptions) -> Driver:
             raise OptionError(f"--aggregator {options.aggregator!r} takes no P4 program")
         if options.tls is not None:
             raise OptionError("--cacert, --cert and --private-key are for P4 switches (p4runtime://HOST:PORT)")
+        if options.tree:
+            raise OptionError("--tree is for P4 switches (p4runtime://HOST:PORT,...)")
         if options.way not in WAYS:
             raise OptionError(f"--way {options.way!r}: choose {', '.join(WAYS)}")
         addresses = ["{}:{}".format(*_address("--aggregator", one)) for one in address.split(",")]
         return RacksDriver(addresses, options.way) if len(addresses) > 1 else AggregatorDriver(addresses[0])
-    host, port = _address("--aggregator", address)
-    return P4RuntimeDriver(f"{host}:{port}", options.program, options.device_id, options.tls)
+    places = ["{}:{}".format(*_address("--aggregator", one)) for one in address.split(",")]
+    try:
+        switches = regular_tree(options.tree or (1,))
+    except TreeRefused as error:
+        raise OptionError(f"--tree: {error}") from None
+    if len(places) != len(switches):
+        text = "x".join(map(str, options.tree)) or "missing"
+        raise OptionError(f"--aggregator with {len(places)} switches, --tree {text}: it has {len(switches)}")
+    drivers = [P4RuntimeDriver(place, options.program, options.device_id, options.tls) for place in places]
+    return TreeDriver(drivers, switches) if options.tree else drivers[0]
 
 
 def _address(option: str, text: str) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hostagent.controller.drivers.p4.tree import TreeSwitch, regular_tree
 from hostagent.launch.processes import LaunchError, Service, netsum_command
 from hostagent.protocol.wire import full_frame_bytes
 
@@ -121,20 +122,23 @@ def make_services(
     interfaces: Sequence[str] = (),
     loads: Sequence[str] = (),
     tls: ClientTls | None = None,
+    tree: Sequence[int] = (),
 ) -> list[Service]:
-    """The aggregator (or one for each rack) and the controller, not yet started.
+    """The aggregator (or one for each rack or node of a tree) and the controller, not yet started.
 
     ``server_options``: `netsum server`'s, for a rack server. ``rack_of``: of each port's rank; none: there is one.
     For a switch that runs already: ``interfaces`` lead to its ports 1, 2, .. and a bridge joins them with the ranks'
     shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
     ``tls``: the files that the controller needs to connect to it.
     """
-    racks = 1 + max(rack_of, default=0)
+    switches = regular_tree(tree) if tree else ()
+    racks = len(switches) or 1 + max(rack_of, default=0)
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
     suffix = f"?{impairments}" if impairments else ""
-    words_of = [[word for name in part for word in ("--port", name + suffix)] for part in _dealt(names, rack_of)]
+    dealt = [[names[port - 1] for port in sorted(each.ports)] for each in switches] or _dealt(names, rack_of)
+    words_of = [[word for name in part for word in ("--port", name + suffix)] for part in dealt]
     port_words = [word for words in words_of for word in words]
-    cables = _cables(racks)
+    cables = _tree_cables(switches, suffix) if switches else _cables(racks)
 
     def aggregator(rack: int, ready: Mapping[str, Any]) -> Sequence[str]:
         port_words, peers = words_of[rack], cables[rack].words
@@ -146,13 +150,15 @@ def make_services(
             return netsum_command("bridge", *words)
         if choice.is_p4:
             size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
-            return netsum_command("switch", *port_words, *size, "--p4runtime", where, "--die-with-parent")
+            return netsum_command("switch", *port_words, *peers, *size, "--p4runtime", where, "--die-with-parent")
         shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
         if server_options or peers:
             return netsum_command("server", *port_words, *shape, *peers, *_of_rack(server_options, rack, racks))
         return netsum_command("aggregator", choice.text, *port_words, *shape)
 
     titles = [choice.title] if racks == 1 else [f"{choice.title} of rack {rack}" for rack in range(racks)]
+    if switches:
+        titles = [_title(index, each, choice.title) for index, each in enumerate(switches)]
     logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
     aggregators = [
         Service(title, folder / f"{log}.log", partial(aggregator, rack), sockets=cables[rack].sockets)
@@ -167,6 +173,7 @@ def make_services(
             target = [f"p4runtime://{control}", *loads]
         elif choice.is_p4:
             target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
+            target += ["--tree", "x".join(map(str, tree))] if tree else []
         else:
             target = [f"netsum://{control}"]
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
@@ -218,6 +225,33 @@ def _cables(racks: int) -> list[_Cables]:
         cables[one].words += ["--peer", f"{other}=udp:{at[one, other]},{at[other, one]}"]
         cables[one].sockets.append(end)
     return cables
+
+
+def _tree_cables(switches: Sequence[TreeSwitch], suffix: str) -> list[_Cables]:
+    """Of each switch of a tree: UDP over the loopback, as between racks."""
+    cables = [_Cables() for _ in switches]
+    for index, switch in enumerate(switches):
+        if switch.parent is None:
+            continue
+        ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+        for end in ends:
+            end.bind(("127.0.0.1", 0))
+        at = [f"127.0.0.1:{end.getsockname()[1]}" for end in ends]
+        for owner, port, end, way in (
+            (index, switch.up_port, ends[0], at),
+            (switch.parent, switch.down_port, ends[1], at[::-1]),
+        ):
+            cables[owner].words += ["--port", f"{port}=udp:{','.join(way)}{suffix}"]
+            cables[owner].sockets.append(end)
+    return cables
+
+
+def _title(index: int, switch: TreeSwitch, kind: str) -> str:
+    """Name of a switch of a tree for people."""
+    if switch.parent is None:
+        return f"root {kind}"
+    ranks = sorted(port - 1 for port in switch.ports)
+    return f"{kind} of ranks {ranks[0]} to {ranks[-1]}" if ranks else f"{kind} {index} of the tree"
 
 
 def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
+from hostagent.controller.drivers.p4.tree import TreeRefused, regular_tree
 from hostagent.launch.aggregators import (
     DEFAULT_LANES,
     DEFAULT_PROGRAM,
@@ -71,6 +72,8 @@ class RunOptions:
     """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
     rack_of: tuple[int, ...] = ()
     """Rack of each rank: each rack has a server, and they are a hierarchy. Empty: there is one aggregator."""
+    tree: tuple[int, ...] = ()
+    """Tree of P4 switches, as 2, 4 for two leaves with four ranks each. Empty: there is one aggregator."""
     interfaces: tuple[str, ...] = ()
     """Interface that leads to each rank's port of the switch, with ``p4runtime://``."""
     loads: tuple[str, ...] = ()
@@ -130,6 +133,8 @@ def _check(options: RunOptions) -> None:
         )
     if options.rack_of:
         _check_racks(options, choice.kind)
+    if options.tree:
+        _check_tree(options, choice.kind)
     if choice.outside and len(options.interfaces) != options.ranks:
         raise LaunchError(
             f"{options.aggregator} needs --interface NAME {options.ranks} times, for the switch's ports 1 to "
@@ -164,6 +169,15 @@ def _check_racks(options: RunOptions, kind: str) -> None:
     empty = sorted(set(range(max(rack_of) + 1)) - set(rack_of))
     if empty:
         raise LaunchError(f"rack {empty[0]} of {max(rack_of) + 1} has no rank; each rack needs at least one")
+
+
+def _check_tree(options: RunOptions, kind: str) -> None:
+    if kind != "p4" or options.controller is not None:
+        raise LaunchError("--tree starts P4 switches: use --aggregator p4, without --controller")
+    try:
+        regular_tree(options.tree)
+    except TreeRefused as error:
+        raise LaunchError(f"--tree: {error}") from None
 
 
 def _check_answers(address: str) -> None:
@@ -216,6 +230,7 @@ class _Run:
             options.interfaces,
             options.loads,
             options.tls,
+            options.tree,
         )
         for service in self._services:
             service.verbose = options.verbose
@@ -229,7 +244,9 @@ class _Run:
         target = ["-m", options.script] if options.module else [options.script]
         program = (sys.executable, "-u", *target, *options.arguments)
         reader, self._pipe = os.pipe()
-        ports = tuple(range(1, options.ranks + 1)) if options.rack_of else ()  # a rank's port says its rack
+        ports = (
+            tuple(range(1, options.ranks + 1)) if options.rack_of or options.tree else ()
+        )  # a rank's port says where it is
         order = RankOrder(
             options.ranks,
             program,
