@@ -29,12 +29,12 @@ from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
 from hostagent.controller.drivers.driver import Driver
 from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError
-from hostagent.controller.drivers.p4.tree import TreeRefused, regular_tree
 from hostagent.controller.drivers.p4.tree_driver import TreeDriver
 from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.protocol.services.aggregator import WAYS
+from hostagent.protocol.tree import TreeRefused, regular_tree
 from hostagent.protocol.window import MOST_BY_SOCKETS, default_max_window
 from hostagent.transport.session.session import host_identity
 

@@ -13,8 +13,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostagent.controller.drivers.p4.tree import TreeSwitch, regular_tree
 from hostagent.launch.processes import LaunchError, Service, netsum_command
+from hostagent.protocol.tree import TreeSwitch, regular_tree
 from hostagent.protocol.wire import full_frame_bytes
 
 if TYPE_CHECKING:

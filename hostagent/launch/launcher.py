@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
-from hostagent.controller.drivers.p4.tree import TreeRefused, regular_tree
 from hostagent.launch.aggregators import (
     DEFAULT_LANES,
     DEFAULT_PROGRAM,
@@ -36,6 +35,7 @@ from hostagent.launch.rank_launcher import RankOrder
 from hostagent.launch.run_folder import run_folder
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
 from hostagent.protocol.services.aggregator import LANES
+from hostagent.protocol.tree import TreeRefused, regular_tree
 from hostagent.protocol.window import MOST_RANKS
 
 if TYPE_CHECKING:

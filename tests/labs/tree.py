@@ -15,9 +15,10 @@ from typing import Any, Protocol
 from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.controller.drivers.p4.tree import TreeSwitch, regular_tree, split_job
+from hostagent.controller.drivers.p4.tree import split_job
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob, ReferenceParent
+from hostagent.protocol.tree import TreeSwitch, regular_tree
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.protocol import JOB, Controller, Lab, Schedule, make_lab
 

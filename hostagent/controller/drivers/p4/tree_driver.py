@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hostagent.controller.drivers.driver import Driver
 from hostagent.controller.drivers.group import DriverGroup, GroupRefused
 from hostagent.controller.drivers.p4.entries import JobEntries
-from hostagent.controller.drivers.p4.tree import TreeRefused, TreeSwitch, check_tree, split_job
+from hostagent.controller.drivers.p4.tree import split_job
+from hostagent.protocol.tree import TreeRefused, TreeSwitch, check_tree
 
 
 class TreeDriver(DriverGroup):

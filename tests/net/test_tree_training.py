@@ -1,0 +1,79 @@
+"""``netsum run --tree``: training through a tree of P4 switches, of which some are killed on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import os, sys
+import torch, torch.distributed as dist
+dist.init_process_group("netsum")
+rank, size = dist.get_rank(), dist.get_world_size()
+values = torch.arange(50_000, dtype=torch.float32) % 1000
+wanted = values * size + size * (size - 1) / 2
+halves = [dist.new_group([0, 1]), dist.new_group([0, size - 1])]
+for step in range(int(sys.argv[1])):
+    tensor = values + rank
+    dist.all_reduce(tensor)
+    assert torch.equal(tensor, wanted), step
+    if rank == 0 and step % 20 == 5:
+        print("step", step, flush=True)
+if rank == 0:
+    dist.send(torch.tensor([7.0]), size - 1)
+elif rank == size - 1:
+    tensor = torch.zeros(1)
+    dist.recv(tensor, 0)
+    assert tensor.item() == 7
+for group in halves:
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor, group=group)
+    assert tensor.tolist() in ([2.0] * 3, [1.0] * 3)
+dist.barrier()
+print("rank", rank, "right", flush=True)
+dist.destroy_process_group()
+"""
+
+
+def switches_of(pid: int) -> list[int]:
+    """Process ids of a run's switches, the root's first: they are started in the tree's order."""
+    found = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        if b"\0switch\0" in Path(f"/proc/{child}/cmdline").read_bytes():
+            found.append(int(child))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("victims", [(), (0,), (1,), (0, 2)], ids=["none", "root", "leaf", "root and leaf"])
+def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, victims: tuple[int, ...]) -> None:
+    script, report = tmp_path / "train.py", tmp_path / "report.json"
+    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x2", "--lanes", "256"]
+    command += ["--report", str(report), str(script), "120" if victims else "20"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    said = [run.stdout.readline()]
+    for victim in victims:
+        os.kill(switches_of(run.pid)[victim], signal.SIGKILL)
+    out, err = run.communicate(timeout=180)
+    assert run.returncode == 0, err
+    assert sorted(line for line in out.splitlines() if "right" in line) == [f"rank {r} right" for r in range(4)], said
+    assert err.count("was killed by SIGKILL; restarted") == len(victims), err
+    told = json.loads(report.read_text())
+    assert len(told["switches"]) == 3
+    job = max(told["jobs"], key=lambda each: each["size"])
+    assert job["verdicts"]["from_parent"] > 0
+
+
+def test_a_wrong_number_of_ranks_is_a_clear_error(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x2", "-n", "3", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "2x2 has 4 ranks, but -n says 3" in done.stderr
