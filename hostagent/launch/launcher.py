@@ -244,9 +244,8 @@ class _Run:
         target = ["-m", options.script] if options.module else [options.script]
         program = (sys.executable, "-u", *target, *options.arguments)
         reader, self._pipe = os.pipe()
-        ports = (
-            tuple(range(1, options.ranks + 1)) if options.rack_of or options.tree else ()
-        )  # a rank's port says where it is
+        is_placed = options.rack_of or options.tree  # a rank's port says where it is
+        ports = tuple(range(1, options.ranks + 1)) if is_placed else ()
         order = RankOrder(
             options.ranks,
             program,

@@ -53,6 +53,7 @@ def switches_of(pid: int) -> list[int]:
 @pytest.mark.parametrize("victims", [(), (0,), (1,), (0, 2)], ids=["none", "root", "leaf", "root and leaf"])
 def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, victims: tuple[int, ...]) -> None:
     script, report = tmp_path / "train.py", tmp_path / "report.json"
+    script.write_text(SCRIPT)
     command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x2", "--lanes", "256"]
     command += ["--report", str(report), str(script), "120" if victims else "20"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -63,6 +63,7 @@ class DriverGroup(ABC):
     def _known(self, index: int, installed: Sequence[JobEntries]) -> Sequence[JobEntries]:
         """What one aggregator should have of the jobs that the group has."""
 
+    @abstractmethod
     def _is_being_installed(self, entries: JobEntries, shares: Mapping[int, JobEntries]) -> None:
         """A job is about to be installed in these parts."""
 

@@ -1,5 +1,7 @@
-"""The compiled program as the leaf of a tree against the rules in plain Python: the same answers to the same frames, bit
-for bit, whatever children and parent send."""
+"""The compiled program as the leaf of a tree against the rules in plain Python: to the same frames the same answers.
+
+The frames are whatever children and a parent might send.
+"""
 
 from __future__ import annotations
 
