@@ -54,16 +54,20 @@ def as_reference(entries: JobEntries) -> ReferenceJob:
         for child in entries.children
     )
     above = entries.parent
-    parent = above and ReferenceParent(
-        above.port,
-        above.mac,
-        above.ip,
-        above.own_mac,
-        above.own_ip,
-        frozenset(above.workers),
-        above.elsewhere,
-        above.zero_checksum_allowed,
-        not above.zero_checksum_allowed,
+    parent = (
+        None
+        if above is None
+        else ReferenceParent(
+            above.port,
+            above.mac,
+            above.ip,
+            above.own_mac,
+            above.own_ip,
+            frozenset(above.workers),
+            above.elsewhere,
+            above.zero_checksum_allowed,
+            not above.zero_checksum_allowed,
+        )
     )
     place = (entries.epoch, entries.window, children, entries.base, entries.short_allowed)
     return ReferenceJob(*place, entries.switch_mac, entries.switch_ip, parent)

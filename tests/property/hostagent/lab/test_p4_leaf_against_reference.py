@@ -72,7 +72,7 @@ class Traffic:
         operator = Operator.MAX if chunk % 3 == 2 else Operator.SUM
         no_data = kind == Kind.CONTRIBUTION and operator == Operator.SUM and rng.random() < 0.25
         header = Header(
-            kind,  # type: ignore[arg-type]
+            kind,
             JOB,
             number,
             entries.epoch + (rng.random() < 0.02),

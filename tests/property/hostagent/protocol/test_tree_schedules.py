@@ -113,7 +113,7 @@ def test_any_small_tree_sums_right(
 def test_a_leaf_that_adds_its_parents_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the test: a result that does not take the partial sum's place must not get through."""
 
-    def add(self, job, frame):  # type: ignore[no-untyped-def]
+    def add(self, job, frame):
         held = self.sets.get(self._place(job, frame.header))
         before = held.sums.copy() if held is not None else 0
         answers = original(self, job, frame)
@@ -160,7 +160,8 @@ def test_more_workers_than_a_bitmap_has_bits() -> None:
 def test_a_lost_result_is_fetched_by_the_workers_below_that_leaf_alone() -> None:
     """Each of the two probes with two frames at most; the leaf takes the result once."""
     lab = make_tree_lab(Schedule(seed=3, workers=4, window=4, lanes=4), (2, 2))
-    down, dropped, receive = 4 + 1, [], lab.boxes.receive  # the first leaf's cable
+    down, receive = 4 + 1, lab.boxes.receive  # the first leaf's cable
+    dropped: list[bytes] = []
 
     def lose_first_result(to: int, frame: bytes) -> list[tuple[int, bytes]]:
         if to == down and not dropped:
@@ -195,7 +196,8 @@ class Forwarder:
         self._boxes = Boxes((3, 2), self._job, lambda _: self._make(), schedule.lanes)
 
     def receive(self, rank: int, frame: bytes) -> list[tuple[int, bytes]]:
-        outside, inside = [], [(-1 - rank, frame)]
+        outside: list[tuple[int, bytes]] = []
+        inside = [(-1 - rank, frame)]
         while inside:
             for end, answer in self._boxes.receive(*inside.pop(0)):
                 (outside if 0 <= end < self._boxes.workers else inside).append((end, answer))
