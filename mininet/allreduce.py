@@ -10,6 +10,7 @@ import argparse
 import csv
 import datetime
 import json
+import math
 import statistics
 import sys
 from collections.abc import Iterator
@@ -131,21 +132,29 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 def draw_backend(axes: Any, backend: str, rows: list[dict[str, Any]], by: str) -> None:
     places = sorted({row[by] for row in rows})
     times_ms = [[row["ms"] for row in rows if row[by] == place] for place in places]
-    middle = [statistics.median(times) for times in times_ms]
-    below = [most - min(times) for most, times in zip(middle, times_ms, strict=True)]
-    above = [max(times) - least for least, times in zip(middle, times_ms, strict=True)]
+    medians = [statistics.median(times) for times in times_ms]
+    below = [median - min(times) for median, times in zip(medians, times_ms, strict=True)]
+    above = [max(times) - median for median, times in zip(medians, times_ms, strict=True)]
     words = BACKENDS[backend]
-    (drawn, *_) = axes.errorbar(places, middle, yerr=(below, above), fmt="o-", capsize=3, label=words)
+    (drawn, *_) = axes.errorbar(places, medians, yerr=(below, above), fmt="o-", capsize=3, label=words)
     limits = [next(row["links_alone_ms"] for row in rows if row[by] == place) for place in places]
     axes.plot(places, limits, "--", color=drawn.get_color(), label=f"{words}, links alone")
 
 
-def numbers(text: str) -> list[float]:
-    """``50,100``: positive numbers."""
-    values = [float(each) for each in text.split(",")]
-    if min(values) <= 0:
-        raise ValueError
-    return values
+def rates(text: str) -> list[float]:
+    """``50,100``: rates."""
+    return [rate_mbit(each) for each in text.split(",")]
+
+
+def rate_mbit(text: str) -> float:
+    """A positive number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a rate: write a positive number of Mbit/s")
+    return value
 
 
 def sizes(text: str) -> list[int]:
@@ -162,9 +171,9 @@ def sizes(text: str) -> list[int]:
 def slow_link(text: str) -> tuple[int, float]:
     """``3=10``: host 3 has a link of 10 Mbit/s."""
     number, _, rate = text.partition("=")
-    if float(rate) <= 0:
-        raise ValueError
-    return int(number), float(rate)
+    if not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: write HOST=MBIT, such as 3=10")
+    return int(number), rate_mbit(rate)
 
 
 def impairments(text: str) -> str:
@@ -180,7 +189,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--workers", type=int, default=4, metavar="N", help="number of hosts, one rank each; default 4")
-    add("--rate", type=numbers, default=[100.0], metavar="MBIT,..", help="rate of all links, Mbit/s; default 100")
+    add("--rate", type=rates, default=[100.0], metavar="MBIT,..", help="rate of all links, Mbit/s; default 100")
     add("--sizes", type=sizes, default=[8_000_000], metavar="SIZE,..", help="tensors, as 1MB or 16MiB; default 8MB")
     add("--against", choices=("gloo", "nothing"), default="gloo", help="what to measure beside netsum; default gloo")
     add("--calls", type=int, default=5, metavar="N", help="timed calls at each point; default 5")

@@ -45,7 +45,8 @@ const bit<8> SET_COMPLETE = 1;
 const bit<8> SET_FINAL = 2;
 const bit<8> SET_FAILED = 3;
 
-// What became of a contribution, of a frame for another child or of a parent's answer: row of counters `statistics`, column as numbered here.
+// What became of a contribution, of a frame for another child or of a parent's answer: row of counters `statistics`,
+// column as numbered here.
 enum bit<32> verdict_t {
     ACCEPTED = 0,
     ACCEPTED_NO_DATA = 1,

@@ -65,9 +65,9 @@ def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, victims: tuple[int,
     assert run.returncode == 0, err
     assert sorted(line for line in out.splitlines() if "right" in line) == [f"rank {r} right" for r in range(4)], said
     assert err.count("was killed by SIGKILL; restarted") == len(victims), err
-    told = json.loads(report.read_text())
-    assert len(told["switches"]) == 3
-    job = max(told["jobs"], key=lambda each: each["size"])
+    counters = json.loads(report.read_text())
+    assert len(counters["switches"]) == 3
+    job = max(counters["jobs"], key=lambda each: each["size"])
     assert job["verdicts"]["from_parent"] > 0
 
 

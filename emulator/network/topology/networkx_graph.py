@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +13,7 @@ from emulator.network.topology.builders import HOST_LINK
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
 from emulator.network.topology.topology import Topology
 
-CLASS_FIELDS = ("rate_bps", "latency_ns", "alpha_ns", "queue_bytes", "mtu_bytes")
+CLASS_FIELDS = tuple(each.name for each in fields(LinkClass) if each.name != "name")
 
 
 def to_networkx(topology: Topology) -> nx.MultiDiGraph:

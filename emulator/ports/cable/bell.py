@@ -14,7 +14,7 @@ system calls, until (f).
 
 A process that must also wait for sockets sleeps in ppoll; then (e) writes a byte into the bell's FIFO.
 
-Two threads of a process may take turns at its rings (``hostagent/transport/loop/lending.py``). Each has a word of its
+Two threads of a process may take turns at its rings (``hostagent/transport/loop/turns.py``). Each has a word of its
 own to sleep on, and the token says which: only the thread that has announced itself last is woken. A sleep that one
 announces for the other may have an older token, so that sleep must be short.
 """

@@ -98,10 +98,10 @@ class FakeDriver:
         self.name = f"p4runtime://s{number}:1"
         self.orders: list[Any] = []
         self.events: Any = None
-        self.told: Any = None
+        self.received: Any = None
 
-    def start(self, events: Any, told: Any) -> None:
-        self.events, self.told = events, told
+    def start(self, events: Any, received: Any) -> None:
+        self.events, self.received = events, received
 
     def install(self, given: JobEntries) -> None:
         self.orders.append((given.epoch, given.parent is not None))
@@ -117,22 +117,22 @@ class FakeDriver:
 
 
 class Events:
-    """What the controller is told."""
+    """Events that the controller receives."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.received: list[tuple[Any, ...]] = []
 
     def ready(self, capacity: Capacity, state_lost: bool) -> None:
-        self.told.append(("ready", capacity.slots, capacity.message_checksum, state_lost))
+        self.received.append(("ready", capacity.slots, capacity.message_checksum, state_lost))
 
     def lost(self, why: str, *, permanent: bool = False) -> None:
-        self.told.append(("lost", why, permanent))
+        self.received.append(("lost", why, permanent))
 
     def installed(self, job: int, epoch: int) -> None:
-        self.told.append(("installed", job, epoch))
+        self.received.append(("installed", job, epoch))
 
     def install_failed(self, job: int, epoch: int, why: str) -> None:
-        self.told.append(("install_failed", job, epoch, why))
+        self.received.append(("install_failed", job, epoch, why))
 
     def delivery_problem(self, job: int, why: str) -> None:
         raise AssertionError
@@ -149,19 +149,19 @@ def test_it_is_ready_when_all_are_and_any_loss_of_state_is_everybodys() -> None:
     _, fakes, events = tree()
     capacity = Capacity(slots=64, lanes=64, rows=8, forwards_messages=True)
     for fake, slots in zip(fakes, (64, 32, 64), strict=True):
-        assert events.told == []
+        assert events.received == []
         fake.events.ready(replace(capacity, slots=slots), False)
-    assert events.told == [("ready", 32, True, False)]
+    assert events.received == [("ready", 32, True, False)]
     fakes[1].events.lost("gone")
     fakes[1].events.ready(capacity, True)
-    assert events.told[1:] == [("lost", "gone", False), ("ready", 64, True, True)]
+    assert events.received[1:] == [("lost", "gone", False), ("ready", 64, True, True)]
 
 
 def test_switches_with_other_lanes_are_refused_for_good() -> None:
     _, fakes, events = tree()
     for fake, lanes in zip(fakes, (64, 256, 64), strict=True):
         fake.events.ready(Capacity(slots=64, lanes=lanes, rows=8, forwards_messages=True), False)
-    ((what, why, permanent),) = events.told
+    ((what, why, permanent),) = events.received
     assert (what, permanent) == ("lost", True)
     assert "64 and 256" in why
 
@@ -172,19 +172,19 @@ def test_a_job_is_installed_when_all_have_it_or_on_none() -> None:
     assert [fake.orders for fake in fakes] == [[(1, False)], [(1, True)], [(1, True)]]
     fakes[0].events.installed(9, 1)
     fakes[2].events.installed(9, 1)
-    assert events.told == []
+    assert events.received == []
     fakes[1].events.installed(9, 1)
-    assert events.told == [("installed", 9, 1)]
+    assert events.received == [("installed", 9, 1)]
     driver.install(entries(1, 3, epoch=2))
     fakes[1].events.install_failed(9, 2, "no room")
     fakes[1].events.installed(9, 1)  # of the epoch before
     for fake in fakes:
         fake.events.installed(9, 2)
-    assert events.told[1:] == [("install_failed", 9, 2, "p4runtime://s1:1: no room")]
+    assert events.received[1:] == [("install_failed", 9, 2, "p4runtime://s1:1: no room")]
     driver.remove(9)
     assert all(fake.orders[-1] == 9 for fake in fakes)
 
 
 def test_after_the_controllers_restart_each_switch_should_have_its_part() -> None:
     _, fakes, _ = tree(entries(1, 2))
-    assert [len(fake.told) for fake in fakes] == [0, 1, 0]
+    assert [len(fake.received) for fake in fakes] == [0, 1, 0]
