@@ -24,7 +24,8 @@ for step in range(int(sys.argv[1])):
     dist.all_reduce(tensor)
     assert torch.equal(tensor, wanted), step
     if rank == 0 and step % 20 == 5:
-        print("step", step, flush=True)
+        sys.stdout.write(f"step {step}\\n")
+        sys.stdout.flush()
 if rank == 0:
     dist.send(torch.tensor([7.0]), size - 1)
 elif rank == size - 1:
@@ -36,7 +37,7 @@ for group in halves:
     dist.all_reduce(tensor, group=group)
     assert tensor.tolist() in ([2.0] * 3, [1.0] * 3)
 dist.barrier()
-print("rank", rank, "right", flush=True)
+sys.stdout.write(f"rank {rank} right\\n")  # one write, or lines of several ranks mix where PYTHONUNBUFFERED is set
 dist.destroy_process_group()
 """
 
@@ -59,8 +60,9 @@ def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, victims: tuple[int,
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert run.stdout is not None
     said = [run.stdout.readline()]
+    switches = switches_of(run.pid)
     for victim in victims:
-        os.kill(switches_of(run.pid)[victim], signal.SIGKILL)
+        os.kill(switches[victim], signal.SIGKILL)
     out, err = run.communicate(timeout=180)
     assert run.returncode == 0, err
     assert sorted(line for line in out.splitlines() if "right" in line) == [f"rank {r} right" for r in range(4)], said
