@@ -1,4 +1,4 @@
-// In-network allreduce: the P4 aggregator of netsum's aggregation protocol, version 1.
+// In-network allreduce: the P4 aggregator of netsum's aggregation protocol, version 2.
 //
 // Workers cut their tensors into chunks of LANES 32-bit numbers and send each chunk as one frame. The switch adds the
 // contributions of a job's children lane by lane in registers; the last one completes the chunk, and the result goes

@@ -39,7 +39,14 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
             channel.close()
             raise
     return NetsumProcessGroup(
-        options.store, rank, size, timeout, channel, exact=exact, on_device=on_device, is_default=is_default
+        options.store,
+        rank,
+        size,
+        timeout,
+        channel,
+        exact=exact,
+        on_device=on_device,
+        global_ranks=options.global_ranks_in_group,
     )
 
 

@@ -38,6 +38,6 @@ def error_type(error: Exception) -> type[NetsumError]:
     return _TYPES.get(error.cause, NetsumError) if isinstance(error, TransportError) else NetsumError
 
 
-def as_torch_error(error: Exception, what: str) -> NetsumError:
+def as_torch_error(error: Exception, what: str, note: str = "") -> NetsumError:
     """A fresh exception for one raise of ``error``, which ended ``what`` (an operation, in words)."""
-    return error_type(error)(f"netsum: {what}: {error}")
+    return error_type(error)(f"netsum: {what}: {error}{note}")

@@ -45,6 +45,9 @@ HELD_OUTPUTS = 16
 LEAST_OPEN_MESSAGES = 64
 """Sends and receives to keep before looking which of them are over."""
 
+MOST_LISTED = 16
+"""Ranks of a sub-group that an error message lists."""
+
 _ProcessGroup: Any = dist.ProcessGroup  # its declared overloads fit neither its own callers nor a subclass
 
 _P = ParamSpec("_P")
@@ -113,17 +116,17 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         *,
         exact: bool = False,
         on_device: bool = True,
-        is_default: bool = True,
+        global_ranks: Sequence[int] = (),
     ) -> None:
-        """``exact``, ``on_device``: how sums of floats are made (see ``options.Options``). ``is_default``: that of
-        ``init_process_group``, not of ``new_group``."""
+        """``exact``, ``on_device``: how sums of floats are made (see ``options.Options``). ``global_ranks``: of the
+        members of a group made by ``new_group``; none for that of ``init_process_group``."""
         super().__init__(rank, size)
         self._store = store
         self._member = Member(rank, size)
         self._timeout_s = timeout.total_seconds()
         self._channel = channel
         self._exact, self._on_device = exact, on_device
-        self._is_default = is_default
+        self._global_ranks = tuple(global_ranks)
         self._name = "netsum"
         self._description = "undefined"
         self._completer = Completer(f"netsum rank {rank}")
@@ -373,7 +376,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     def _end_coalescing(self, device: torch.device) -> NetsumWork:
         works, self._coalesced = self._coalesced or [], None
-        merged = NetsumWork.merged(self._channel, works, self._timeout_s, self._completer.watch)
+        merged = NetsumWork.merged(self._channel, works, self._timeout_s, self._completer.watch, self._whose_ranks)
         self._recent.append(merged)
         return merged
 
@@ -382,7 +385,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     def shutdown(self) -> None:
         """Leave the job. A sub-group is left in the background, but for operations in flight. The default group waits,
         bounded, until the other ranks leave it, too: with it goes rank 0's store, which they may be using."""
-        if self._is_default:
+        if not self._global_ranks:
             self._channel.close()
         else:
             self._channel.leave()
@@ -429,16 +432,27 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
             numbers = [self._channel.submit(operation) for operation in plan.operations]
             numbers += [self._channel.post(message) for message in self._numbered(plan)]
         except TransportError as error:
-            raise as_torch_error(error, event) from None
+            raise as_torch_error(error, event, self._whose_ranks()) from None
         plan.copy_own_parts()  # before anybody may find the work completed
-        return NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch)
+        return NetsumWork(self._channel, plan, numbers, timeout_s, self._completer.watch, self._whose_ranks)
 
     def _start_staged(self, plan: Plan, transfer: Transfer, starter: Starter, timeout_s: float) -> NetsumWork:
         plan.copy_own_parts()
         transfer.planned(plan.operations)
-        work = StagedWork(self._channel, plan, transfer, self._numbered(plan), timeout_s, self._completer.watch)
+        work = StagedWork(
+            self._channel, plan, transfer, self._numbered(plan), timeout_s, self._completer.watch, self._whose_ranks
+        )
         starter.put(work.start)
         return work
+
+    def _whose_ranks(self) -> str:
+        """What error messages of a sub-group add, as the controller and the aggregator know its own ranks alone."""
+        ranks = self._global_ranks
+        if ranks == tuple(range(len(ranks))):
+            return ""
+        some = [f"{rank} = {each}" for rank, each in enumerate(ranks[:MOST_LISTED])]
+        more = ", ..." if len(ranks) > MOST_LISTED else ""
+        return f" (ranks are the group's; rank of the group = global rank: {', '.join(some)}{more})"
 
     def _numbered(self, plan: Plan) -> list[Message]:
         """A plan's messages, receives first; those of a collective with a tag that the same call has on all ranks."""

@@ -27,6 +27,7 @@ from hostagent.torch_backend.tensors import (
     adjacent,
     check_movable,
     check_reducible,
+    check_writable,
     dtype_name,
     is_flat,
     is_plain,
@@ -108,8 +109,8 @@ class Plan:
             return self.operations[0].describe
         if not self.messages:
             return str
-        first = self.messages[0]
-        return (lambda: first.family) if self.is_exchange else first.describe
+        messages = tuple(self.messages)
+        return functools.partial(describe_exchange, messages) if self.is_exchange else messages[0].describe
 
     def send(self, tensor: Tensor, peer: int, collective: str, tag: int | None = None) -> None:
         """One message with the tensor's elements."""
@@ -145,6 +146,7 @@ class Plan:
 
     def _copied_back(self, tensor: Tensor, memory: Tensor) -> Tensor:
         if not is_plain(tensor):
+            check_writable(tensor)
             self.copies.append((tensor.detach(), memory))
         return memory
 
@@ -190,6 +192,14 @@ class Plan:
                 transfer.to_host(part, host)
         self.memory.append(flat)
         return flat.data_ptr()
+
+
+def describe_exchange(messages: Sequence[Message]) -> str:
+    """A collective that messages carry, in words: ``gather(float32, 1 message of 5 elements)``."""
+    sizes = sorted({message.elements for message in messages})
+    size = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    noun = "message" if len(messages) == 1 else "messages"
+    return f"{messages[0].family}({messages[0].dtype}, {len(messages)} {noun} of {size} elements)"
 
 
 def _message(collective: str, receives: bool, peer: int, memory: Tensor, tag: int | None) -> Message:

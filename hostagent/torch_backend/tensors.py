@@ -159,6 +159,12 @@ def is_plain(tensor: Tensor) -> bool:
     return is_flat(tensor) and accelerator_of(tensor) is None
 
 
+def check_writable(tensor: Tensor) -> None:
+    """RefusedError where elements of a result would share memory, before anything is sent."""
+    if torch._debug_has_internal_overlap(tensor) == 1:
+        raise RefusedError("netsum: elements of the output share memory, as after expand(): clone() the tensor first")
+
+
 def is_flat(tensor: Tensor) -> bool:
     """Whether the tensor's elements are in order in one run of memory, as they are."""
     return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()

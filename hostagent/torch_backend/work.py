@@ -42,7 +42,9 @@ class NetsumWork(Work):
         numbers: Sequence[int],
         timeout_s: float,
         watch: Callable[[NetsumWork], None],
+        note: Callable[[], str] = str,
     ) -> None:
+        """``note`` makes what error messages end with."""
         super().__init__()
         self._channel = channel
         self._plan: Plan | None = plan
@@ -53,6 +55,7 @@ class NetsumWork(Work):
         self._timeout_s = timeout_s
         self._deadline_s = time.monotonic() + timeout_s
         self._watch = watch
+        self._note = note
         self._parts: tuple[NetsumWork, ...] = ()
         self._lock = threading.Lock()
         self._held = plan.outputs
@@ -65,11 +68,16 @@ class NetsumWork(Work):
 
     @classmethod
     def merged(
-        cls, channel: Channel, works: Sequence[NetsumWork], timeout_s: float, watch: Callable[[NetsumWork], None]
+        cls,
+        channel: Channel,
+        works: Sequence[NetsumWork],
+        timeout_s: float,
+        watch: Callable[[NetsumWork], None],
+        note: Callable[[], str] = str,
     ) -> NetsumWork:
         """One handle for several works of a channel; waiting for it settles each of them."""
         plan = Plan(outputs=[tensor for work in works for tensor in work.result()])
-        whole = cls(channel, plan, (), timeout_s, watch)
+        whole = cls(channel, plan, (), timeout_s, watch, note)
         whole._parts = tuple(works)
         return whole
 
@@ -92,7 +100,7 @@ class NetsumWork(Work):
             with suppress(RuntimeError):  # the same as below
                 self._profiled.wait()
         if self._cause is not None:
-            raise as_torch_error(self._cause, self._name) from None
+            raise self._error(self._cause) from None
         self._take_results()
         self.let_go()
         return True
@@ -107,6 +115,9 @@ class NetsumWork(Work):
         keeps recent handles, also those that nobody asks any more.)"""
         if sum(tensor.numel() * tensor.element_size() for tensor in self._held) > SMALL_OUTPUT_BYTES:
             self._held = []
+
+    def _error(self, cause: Exception) -> NetsumError:
+        return as_torch_error(cause, self._name, self._note())
 
     @property
     def _name(self) -> str:
@@ -185,7 +196,7 @@ class NetsumWork(Work):
             if self._cause is None:
                 try:
                     self._finish(plan)
-                except RuntimeError as error:  # an output that can't be written, as one made by expand()
+                except RuntimeError as error:  # torch cannot write an output
                     self._cause = error
             self._settled = True
             self._memory_used()
@@ -224,7 +235,7 @@ class NetsumWork(Work):
 
         def value(_: Any) -> list[Tensor]:
             if self._cause is not None:
-                raise as_torch_error(self._cause, self._name) from None
+                raise self._error(self._cause) from None
             return outputs
 
         return (trigger, outputs), trigger.then(value)
@@ -238,7 +249,7 @@ class NetsumWork(Work):
         return self.is_completed() and self._cause is None
 
     def exception(self) -> NetsumError | None:
-        return as_torch_error(self._cause, self._name) if self.is_completed() and self._cause is not None else None
+        return self._error(self._cause) if self.is_completed() and self._cause is not None else None
 
     def result(self) -> list[Tensor]:
         """The output tensors that the caller still holds."""

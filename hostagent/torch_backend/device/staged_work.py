@@ -39,8 +39,9 @@ class StagedWork(NetsumWork):
         messages: Sequence[Message],
         timeout_s: float,
         watch: Callable[[NetsumWork], None],
+        note: Callable[[], str] = str,
     ) -> None:
-        super().__init__(channel, plan, (), timeout_s, watch)
+        super().__init__(channel, plan, (), timeout_s, watch, note)
         self._transfer, self._device = transfer, transfer.device
         self._messages = messages
         self._started = threading.Event()

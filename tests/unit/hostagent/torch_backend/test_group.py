@@ -11,6 +11,7 @@ import torch
 import torch._C._distributed_c10d as c10d
 import torch.distributed as dist
 
+from hostagent.torch_backend import plans
 from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.torch_backend.group import NetsumProcessGroup, untraced
 from hostagent.torch_backend.plans import GATHERED_BYTES, Member, all_reduce
@@ -510,11 +511,37 @@ def test_methods_are_called_as_they_are_without_dynamo(monkeypatch):
     assert "torch._dynamo" not in sys.modules
 
 
-@pytest.mark.parametrize(("is_default", "ways"), [(True, ["close"]), (False, ["leave"])])
-def test_only_the_default_group_waits_for_the_other_ranks_to_leave(monkeypatch, is_default, ways):
+@pytest.mark.parametrize(("global_ranks", "ways"), [((), ["close"]), ((3,), ["leave"])])
+def test_only_the_default_group_waits_for_the_other_ranks_to_leave(monkeypatch, global_ranks, ways):
     channel, called = local_channel(), []
     monkeypatch.setattr(channel, "close", lambda: called.append("close"))
     monkeypatch.setattr(channel, "leave", lambda: called.append("leave"))
     timeout = timedelta(seconds=1)
-    NetsumProcessGroup(c10d.HashStore(), 0, 1, timeout, channel, is_default=is_default).shutdown()
+    NetsumProcessGroup(c10d.HashStore(), 0, 1, timeout, channel, global_ranks=global_ranks).shutdown()
     assert called == ways
+
+
+def test_errors_of_a_sub_group_give_its_members_global_ranks():
+    def body(group, rank):
+        group._global_ranks = (4, 7)
+        with pytest.raises(NetsumError, match=r"rank 1: .*global rank: 0 = 4, 1 = 7\)") as caught:
+            group.allreduce([torch.ones(2 + rank)]).wait()
+        return str(caught.value)
+
+    run_ranks(body, 2)
+
+
+def test_outputs_that_share_memory_are_refused_before_anything_is_sent():
+    def body(group, rank):
+        with pytest.raises(RefusedError, match=r"share memory, as after expand\(\)"):
+            group.allreduce([torch.ones(1).expand(5)])
+        whole = torch.ones(5)
+        group.allreduce([whole]).wait()
+        assert whole.tolist() == [2.0] * 5
+
+    run_ranks(body, 2)
+
+
+def test_an_exchange_is_described_with_its_messages():
+    plan = plans.all_to_all([torch.ones(2), torch.ones(9)], [torch.ones(2), torch.ones(5)], Member(0, 2))
+    assert plan.description()() == "all_to_all(float32, 2 messages of 5 to 9 elements)"
