@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,10 +64,14 @@ class Outcome:
         return self.states / self.seconds if self.seconds else 0.0
 
 
+class SymmetryBroken(Exception):
+    """A machine does something else than its image under new numbers of the machines."""
+
+
 class Exploration:
     """A scenario, its machines, and the tables of the search."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, *, symmetric: bool = True) -> None:
         self.scenario = scenario
         self.machines: list[Machine] = [*make_machines(scenario)]
         count = len(self.machines)
@@ -79,6 +84,7 @@ class Exploration:
         self.frame_numbers: dict[tuple[int, int, bytes], int] = {}
         self.steps = 0
         self.sent = 0
+        self.symmetries = scenario.symmetries if symmetric else scenario.symmetries[:1]
         self.tables = self._make_tables()
         self.scratch: Scratch = search.make_scratch(self.width)
         self._begin()
@@ -91,17 +97,20 @@ class Exploration:
         if len(bounds) > MOST_BOUNDS:
             raise ValueError(f"bounds {scenario.bounds} have {len(bounds)} combinations, at most {MOST_BOUNDS}")
         table = np.array(bounds, np.int64)
-        strides = [bounds.index(tuple(int(i == j) for j in range(4))) if table[:, i].any() else 0 for i in range(4)]
+        strides = [int(np.prod(table[-1, i + 1 :] + 1)) for i in range(4)]
         below = np.zeros(len(bounds), np.uint64)
         for number, mine in enumerate(bounds):
             covered = [other for other, theirs in enumerate(bounds) if all(np.array(theirs) <= mine)]
             below[number] = np.uint64(sum(1 << other for other in covered))
         small = 1 << 12
+        images = len(self.symmetries) - 1
         return Tables(
             np.array([scenario.workers, len(scenario.switches), scenario.chunks], np.int64),
             np.zeros(16, np.int64),
             np.full(small, -1, np.int64),
-            *(np.zeros(small, np.int32) for _ in range(3)),
+            np.zeros(small, np.int32),
+            np.zeros(small, np.int32),
+            np.zeros(small, np.int32),
             np.zeros(small, np.int32),
             np.zeros((len(self.machines), small), np.int64),
             np.zeros(small, np.int32),
@@ -118,6 +127,10 @@ class Exploration:
             table,
             np.array(strides, np.int64),
             below,
+            np.array(self.symmetries[1:], np.int64).reshape(images, len(self.machines)),
+            np.full((images, len(self.machines), small), -1, np.int32),
+            np.full((images, small), -1, np.int32),
+            np.full((images, small), -1, np.int32),
         )
 
     def _grow(self, *names: str) -> None:
@@ -125,14 +138,14 @@ class Exploration:
         changed: dict[str, Any] = {}
         for name in names:
             old = getattr(self.tables, name)
-            axis = 1 if name == "views" else 0
-            changed[name] = np.concatenate([old, np.zeros_like(old)], axis)
+            axis = 0 if name in ("rows", "sent", "frame_to") else old.ndim - 1
+            changed[name] = np.concatenate([old, np.full_like(old, -1 if name.endswith("_image") else 0)], axis)
         self.tables = self.tables._replace(**changed)
 
     def _make_room(self) -> None:
         """For the successors of one more entry, and many more."""
-        counts, most = self.tables.counts, search.MOST_SUCCESSORS
         tables = self.tables
+        counts, most = tables.counts, search.MOST_SUCCESSORS * (1 + len(self.symmetries))
         if counts[search.STATES] + most >= len(tables.rows):
             self._grow("rows", "covered")
         if 2 * (counts[search.STATES] + most) >= len(tables.slots):
@@ -142,7 +155,7 @@ class Exploration:
         if counts[search.ENTRIES] + most >= len(tables.entry_state):
             self._grow("entry_state", "entry_left", "entry_parent")
         if counts[search.BAGS] + most >= len(tables.bag_first):
-            self._grow("bag_first", "bag_size")
+            self._grow("bag_first", "bag_size", "bag_image")
         if 2 * (counts[search.BAGS] + most) >= len(tables.bag_slots):
             slots = np.full(2 * len(tables.bag_slots), -1, np.int32)
             self.tables = self.tables._replace(bag_slots=slots)
@@ -159,7 +172,7 @@ class Exploration:
             number = numbers[step.state] = len(numbers)
             self.state_bytes[machine].append(step.state)
             if number >= self.tables.views.shape[1]:
-                self._grow("views")
+                self._grow("views", "state_image")
             self.tables.views[machine, number] = packed_view(step.view)
             if step.view.problem:
                 self.problems[machine, number] = step.view.problem
@@ -173,26 +186,74 @@ class Exploration:
             number = self.frame_numbers[key] = len(self.frames)
             self.frames.append(key)
             if number >= len(self.tables.frame_to):
-                self._grow("frame_to")
+                self._grow("frame_to", "frame_image")
             self.tables.frame_to[number] = key[0]
         return number
 
     def _run(self, key: int) -> None:
-        """A step that the search needs."""
+        """A step that the search needs, and its images under all symmetries: they must be the same but for the numbers
+        of machines, else `SymmetryBroken`."""
         machine, state, event = key >> 56, (key >> 26) & ((1 << 30) - 1), key & ((1 << 26) - 1)
+        made = [self._run_one(*self._image_of(number, machine, state, event)) for number in range(len(self.symmetries))]
+        self._pair(made)
+
+    def _image_of(self, symmetry: int, machine: int, state: int, event: int) -> tuple[int, int, int]:
+        """A step under new numbers of the machines; symmetry 0 changes nothing."""
+        if symmetry == 0:
+            return machine, state, event
+        tables = self.tables
+        if event >> ARGUMENT_BITS == DELIVER:
+            event = int(tables.frame_image[symmetry - 1, event])
+        return self.symmetries[symmetry][machine], int(tables.state_image[symmetry - 1, machine, state]), event
+
+    def _run_one(self, machine: int, state: int, event: int) -> tuple[int, int, list[int]]:
+        """Machine, its state after the step, and the frames that it sends; from the table if they are there."""
+        place = search.step_place(self.tables, machine, state, event)
+        if place >= 0:
+            first, count = int(self.tables.step_first[place]), int(self.tables.step_count[place])
+            return machine, int(self.tables.step_state[place]), self.tables.sent[first : first + count].tolist()
         kind, argument = event >> ARGUMENT_BITS, event & ((1 << ARGUMENT_BITS) - 1)
         frame = self.frames[argument][1:] if kind == DELIVER else (0, b"")
         step = self.machines[machine].step(self.state_bytes[machine][state], kind, argument, frame)
-        sent = [self._number_frame(machine, port, data) for port, data in step.frames]
+        sent = self._number_sent(machine, step)
         number = self._number_state(machine, step)
         if self.sent + len(sent) > len(self.tables.sent):
             self._grow("sent")
         self.tables.sent[self.sent : self.sent + len(sent)] = sent
         if 2 * (self.steps + 1) > len(self.tables.step_keys):
             self._grow_steps()
-        search.put_step(self.tables, key, number, self.sent, len(sent))
+        search.put_step(self.tables, (machine << 56) | (state << 26) | event, number, self.sent, len(sent))
         self.steps += 1
         self.sent += len(sent)
+        return machine, number, sent
+
+    def _number_sent(self, machine: int, step: Step) -> list[int]:
+        """What a broken program sends by a port without a cable is lost."""
+        sent = [(port, frame) for port, frame in step.frames if (machine, port) in self.scenario.cables]
+        return [self._number_frame(machine, port, frame) for port, frame in sent]
+
+    def _pair(self, made: list[tuple[int, int, list[int]]]) -> None:
+        """Note which states and frames are images of which; ``made`` has one step's by symmetry. Frames are paired by
+        the machine they are on their way to, and in the order in which they were sent there."""
+        for number, (machine, state, sent) in enumerate(made):
+            for symmetry, renumbered in enumerate(self.symmetries[1:]):
+                place = self.symmetries.index(tuple(renumbered[each] for each in self.symmetries[number]))
+                _, other_state, other_sent = made[place]
+                self._note_image(self.tables.state_image[symmetry, machine], state, other_state)
+                if len(sent) != len(other_sent):
+                    raise SymmetryBroken(f"{self.scenario.machine_name(machine)} sends another number of frames")
+                to = self.tables.frame_to
+                mine = sorted(range(len(sent)), key=lambda at: renumbered[to[sent[at]]])
+                theirs = sorted(range(len(sent)), key=lambda at: to[other_sent[at]])
+                for one, other in zip(mine, theirs, strict=True):
+                    if renumbered[to[sent[one]]] != to[other_sent[other]]:
+                        raise SymmetryBroken(f"{self.scenario.machine_name(machine)} sends a frame elsewhere")
+                    self._note_image(self.tables.frame_image[symmetry], sent[one], other_sent[other])
+
+    def _note_image(self, images: Any, one: int, other: int) -> None:
+        if images[one] not in (-1, other):
+            raise SymmetryBroken("machines with other numbers do something else")
+        images[one] = other
 
     def _grow_steps(self) -> None:
         old = self.tables
@@ -206,10 +267,13 @@ class Exploration:
     def _begin(self) -> None:
         """All workers have sent what they may; any of these frames may be lost."""
         row, sent = np.zeros(self.width, np.int32), []
+        made = []
         for machine, each in enumerate(self.machines):
             step = each.first()
-            row[machine] = self._number_state(machine, step)
-            sent += [self._number_frame(machine, port, frame) for port, frame in step.frames]
+            made.append((machine, self._number_state(machine, step), self._number_sent(machine, step)))
+            sent += made[-1][2]
+        for machine in range(len(made)):
+            self._pair([made[renumbered[machine]] for renumbered in self.symmetries])
         row[-2] = 1 << search.EPOCH_AT
         self._make_room()
         self.sent_first = sent
@@ -217,10 +281,16 @@ class Exploration:
         for lost in range(1 << len(sent)):
             losses = lost.bit_count()
             if losses <= self.scenario.bounds.losses:
-                items = np.array(sorted(f for i, f in enumerate(sent) if not lost >> i & 1), np.int32)
-                row[-1] = search.bag_number(self.tables, items, len(items))
+                self._first_row(row, lost)
                 left = everything - losses * int(self.tables.strides[search.LOSSES])
-                search.add_entry(self.tables, row, left, -1 - lost)
+                least = row.copy()
+                search.make_least(self.tables, self.scratch, least)
+                search.add_entry(self.tables, least, left, -1 - lost)
+
+    def _first_row(self, row: Any, lost: int) -> None:
+        """Put the frames into a first state that were not lost."""
+        items = np.array(sorted(f for i, f in enumerate(self.sent_first) if not lost >> i & 1), np.int32)
+        row[-1] = search.bag_number(self.tables, items, len(items))
 
     # --- The search -------------------------------------------------------------------------------------------------
 
@@ -304,20 +374,28 @@ class Exploration:
         return way[::-1]
 
     def _events(self, entry: int) -> list[Event]:
-        way = self._way(entry)
-        events = [Event.begin(-1 - int(self.tables.entry_parent[way[0]]))]
-        for before, after in zip(way, way[1:], strict=False):
-            events.append(self._event(before, after))
+        """That lead to an entry. The states on the way are not the least of their images but what the events make."""
+        way, tables = self._way(entry), self.tables
+        lost = -1 - int(tables.entry_parent[way[0]])
+        row = np.zeros(self.width, np.int32)
+        row[-2] = 1 << search.EPOCH_AT
+        self._first_row(row, lost)
+        events = [Event.begin(lost)]
+        for before, after in pairwise(way):
+            what, row = self._follow(row, int(tables.entry_left[before]), after)
+            events.append(Event.unpacked(what, self.frames))
         return events
 
-    def _event(self, before: int, after: int) -> Event:
-        """The event that led from one entry to another."""
-        tables = self.tables
-        search.find_successors(tables, self.scratch, tables.entry_state[before], tables.entry_left[before])
-        wanted, left = tables.rows[tables.entry_state[after]], tables.entry_left[after]
-        for at in range(self.scratch.counts[0]):
-            if self.scratch.left[at] == left and (self.scratch.rows[at] == wanted).all():
-                return Event.unpacked(int(self.scratch.what[at]), self.frames)
+    def _follow(self, row: Any, left: int, after: int) -> tuple[int, Any]:
+        """The event that leads from a state to an image of an entry's."""
+        tables, scratch = self.tables, self.scratch
+        search.find_successors(tables, scratch, row, left)
+        wanted, left_then = tables.rows[tables.entry_state[after]], tables.entry_left[after]
+        for at in range(scratch.counts[0]):
+            least = scratch.rows[at].copy()
+            search.make_least(tables, scratch, least)
+            if scratch.left[at] == left_then and (least == wanted).all():
+                return int(scratch.what[at]), scratch.rows[at].copy()
         raise AssertionError("an entry is no successor of its parent")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import permutations, product
 
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.controller.drivers.p4.tree import split_job
@@ -31,8 +30,10 @@ class Bounds:
 
     def all(self) -> list[tuple[int, int, int, int]]:
         """Everything that may be left of them, in the order of their numbers."""
-        ranges = (range(most + 1) for most in (self.losses, self.duplicates, self.restarts, self.early))
-        return list(product(*ranges))
+        losses, duplicates, restarts, early = (
+            range(most + 1) for most in (self.losses, self.duplicates, self.restarts, self.early)
+        )
+        return list(product(losses, duplicates, restarts, early))
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,6 @@ class Scenario:
         """The root first."""
         if not self.leaves:
             return (TreeSwitch(frozenset(range(1, self.workers + 1))),)
-        assert sum(self.leaves) == self.workers and len(self.leaves) > 1
         made, first = [TreeSwitch(frozenset())], 1
         for place, below in enumerate(self.leaves):
             made.append(TreeSwitch(frozenset(range(first, first + below)), 0, UP, FIRST_DOWN + place))
@@ -81,6 +81,18 @@ class Scenario:
             if switch.parent is not None:
                 ends[at, switch.up_port] = self.workers + switch.parent, switch.down_port
         return ends | {there: here for here, there in ends.items()}
+
+    @cached_property
+    def symmetries(self) -> list[tuple[int, ...]]:
+        """Ways to renumber the workers, and the leaves with them, that leave the cables as they are: the new number of
+        each machine. The first one changes nothing."""
+        below = [frozenset(port - 1 for port in switch.ports) for switch in self.switches]
+        found = []
+        for ranks in permutations(range(self.workers)):
+            moved = [frozenset(ranks[rank] for rank in each) for each in below]
+            if all(each in below for each in moved):
+                found.append((*ranks, *(self.workers + below.index(each) for each in moved)))
+        return found
 
     def entries(self, switch: int, epoch: int, base: int) -> JobEntries:
         """What the controller installs on a switch."""
@@ -114,7 +126,3 @@ def worker_mac(rank: int) -> int:
 
 def worker_ip(rank: int) -> int:
     return 0x0A000001 + rank
-
-
-def slots_of(scenarios: Iterable[Scenario]) -> int:
-    return max(scenario.window for scenario in scenarios)

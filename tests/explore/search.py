@@ -82,6 +82,12 @@ class Tables(NamedTuple):
     strides: Array
     below: Array
     """uint64 by number of bounds: the bounds that these cover."""
+    renumbered: Array
+    """int64 by symmetry (but for the one that changes nothing) and machine: its new number."""
+    state_image: Array
+    frame_image: Array
+    bag_image: Array
+    """int32 by symmetry and (machine and state; frame; bag): the same under the new numbers. -1: not known yet."""
 
 
 class Scratch(NamedTuple):
@@ -97,6 +103,8 @@ class Scratch(NamedTuple):
     base: Array
     more: Array
     row: Array
+    image: Array
+    least: Array
 
 
 def make_scratch(width: int) -> Scratch:
@@ -109,12 +117,12 @@ def make_scratch(width: int) -> Scratch:
         np.zeros(MOST_IN_FLIGHT, np.int32),
         np.zeros(MOST_IN_FLIGHT, np.int32),
         np.zeros(MOST_IN_FLIGHT, np.int32),
-        np.zeros(width, np.int32),
+        *(np.zeros(width, np.int32) for _ in range(3)),
     )
 
 
 @njit
-def mixed(value: int) -> int:
+def mixed(value: int) -> Any:
     """A number's bits, spread."""
     x = np.uint64(value)
     x = (x ^ (x >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
@@ -223,10 +231,10 @@ def add_entry(tables: Any, row: Any, left: int, parent: int) -> None:
 @njit
 def is_done(tables: Any, row: Any) -> bool:
     """Have all workers everything?"""
+    done = 0
     for worker in range(tables.shape[0]):
-        if not tables.views[worker, row[worker]] & IS_DONE:
-            return False
-    return True
+        done += tables.views[worker, row[worker]] & IS_DONE
+    return done == tables.shape[0]
 
 
 @njit
@@ -307,23 +315,74 @@ def put_step_outcomes(
 
 
 @njit
-def find_successors(tables: Any, scratch: Any, state: int, left: int) -> None:
+def bag_under(tables: Any, scratch: Any, symmetry: int, bag: int) -> int:
+    """A bag's frames under new numbers of the machines."""
+    if tables.bag_image[symmetry, bag] == -1:
+        first, size = tables.bag_first[bag], tables.bag_size[bag]
+        for i in range(size):
+            insert_sorted(scratch.more, i, tables.frame_image[symmetry, tables.bag_items[first + i]])
+        tables.bag_image[symmetry, bag] = bag_number(tables, scratch.more, size)
+    return tables.bag_image[symmetry, bag]
+
+
+@njit
+def control_under(tables: Any, symmetry: int, control: int) -> int:
+    """What the controller is doing under new numbers of the machines."""
+    mask = (control >> MASK_AT) & 0xFF
+    if mask == 0:
+        return control
+    workers = tables.shape[0]
+    first = workers if control & 3 == INSTALLING else 0
+    moved = 0
+    for number in range(8):
+        if (mask >> number) & 1:
+            moved |= 1 << (tables.renumbered[symmetry, first + number] - first)
+    return control ^ ((mask ^ moved) << MASK_AT)
+
+
+@njit
+def make_least(tables: Any, scratch: Any, row: Any) -> None:
+    """Take the least of a state's images for it: states that differ in the workers' numbers alone are explored once."""
+    width = len(row)
+    image, least = scratch.image, scratch.least
+    least[:] = row
+    for symmetry in range(len(tables.renumbered)):
+        for machine in range(width - 2):
+            image[tables.renumbered[symmetry, machine]] = tables.state_image[symmetry, machine, row[machine]]
+        image[width - 2] = control_under(tables, symmetry, row[width - 2])
+        image[width - 1] = -1
+        # the bag is the last, and its image has to be looked up
+        order = 0
+        for i in range(width - 1):
+            if image[i] != least[i]:
+                order = -1 if image[i] < least[i] else 1
+                break
+        if order > 0:
+            continue
+        image[width - 1] = bag_under(tables, scratch, symmetry, row[width - 1])
+        if order < 0 or image[width - 1] < least[width - 1]:
+            least[:] = image
+    row[:] = least
+
+
+@njit
+def find_successors(tables: Any, scratch: Any, current: Any, left: int) -> None:
     """Everything that can happen in a state with these bounds, into ``scratch``; what has to be run first, too."""
     workers, switches = tables.shape[0], tables.shape[1]
     row, width = scratch.row, workers + switches + 2
-    row[:] = tables.rows[state]
+    row[:] = current
     scratch.counts[:] = 0
     control, bag = row[width - 2], row[width - 1]
     size, first = tables.bag_size[bag], tables.bag_first[bag]
     scratch.items[:size] = tables.bag_items[first : first + size]
     deliveries(tables, scratch, size, control, left)
     scratch.base[:size] = scratch.items[:size]
-    row[:] = tables.rows[state]
+    row[:] = current
     timeouts(tables, scratch, size, control, left)
-    row[:] = tables.rows[state]
+    row[:] = current
     if tables.bounds[left, RESTARTS] > 0:
         restarts(tables, scratch, left - tables.strides[RESTARTS])
-    row[:] = tables.rows[state]
+    row[:] = current
     control_steps(tables, scratch, size, control, left)
 
 
@@ -443,7 +502,7 @@ def lowest_of(tables: Any, row: Any) -> int:
 @njit
 def has_room(tables: Any) -> bool:
     """For the successors of one more entry."""
-    counts, most = tables.counts, MOST_SUCCESSORS
+    counts, most = tables.counts, MOST_SUCCESSORS * (2 + len(tables.renumbered))
     return (
         counts[STATES] + most < len(tables.rows)
         and 2 * (counts[STATES] + most) < len(tables.slots)
@@ -476,10 +535,11 @@ def explore(tables: Any, scratch: Any, most: int) -> int:
             counts[DONE] += 1
             counts[NEXT] = entry + 1
             continue
-        find_successors(tables, scratch, state, left)
+        find_successors(tables, scratch, tables.rows[state], left)
         if scratch.counts[1] > 0:
             return NEEDS_STEPS
         for at in range(scratch.counts[0]):
+            make_least(tables, scratch, scratch.rows[at])
             add_entry(tables, scratch.rows[at], scratch.left[at], entry)
         counts[TRANSITIONS] += scratch.counts[0]
         counts[NEXT] = entry + 1
@@ -498,10 +558,11 @@ def mark_hopeful(tables: Any, scratch: Any, hopeful: Any) -> int:
             hopeful[state] = 1
             found += 1
             continue
-        find_successors(tables, scratch, state, 0)
+        find_successors(tables, scratch, tables.rows[state], 0)
         for at in range(scratch.counts[0]):
             if (scratch.what[at] >> FAULT_AT) & 1:
                 continue
+            make_least(tables, scratch, scratch.rows[at])
             place = place_of(tables, scratch.rows[at])
             after = tables.slots[place]
             if after >= 0 and hopeful[after]:

@@ -115,7 +115,8 @@ class Player:
         step = self.machines[machine].step(self.states[machine], event.kind, event.argument, event.frame[1:])
         self.states[machine] = step.state
         self.problem = self.problem or step.view.problem
-        return [(*self.scenario.cables[machine, port], frame) for port, frame in step.frames]
+        cables = self.scenario.cables
+        return [(*cables[machine, port], frame) for port, frame in step.frames if (machine, port) in cables]
 
     def _note(self, event: Event, text: str, where: str, sent: list[Flying]) -> None:
         self.lines.append(text)
@@ -124,7 +125,9 @@ class Player:
             self.lines.append(f"    sends {self.frame_text(frame)}{', which is LOST' if is_lost else ''}")
             if not is_lost:
                 self.flying.append(frame)
-        self.written.append(LETTERS[event.kind] + (f":{where}" if where else "") + (f"/{event.lost}" if event.lost else ""))
+        self.written.append(
+            LETTERS[event.kind] + (f":{where}" if where else "") + (f"/{event.lost}" if event.lost else "")
+        )
 
     def _told(self, event: Event) -> str:
         name = self.scenario.machine_name(event.machine)
