@@ -73,6 +73,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     for bound in ("losses", "duplicates", "restarts", "early"):
         own.add_argument(f"--{bound}", type=int, default=0, help="at most so many in one run (default 0)")
     own.add_argument("--program", default=PROGRAM, help=f"P4 program (default {PROGRAM})")
+    own.add_argument("--lanes", type=_positive, default=64, help="of the program (default 64)")
     own.add_argument("--fault", choices=sorted(WORKER_FAULTS), default="", help="make the workers wrong")
     own.add_argument("--replay", metavar="EVENTS", help="play these events instead, as printed with a problem")
     options = parser.parse_args(arguments)
@@ -100,7 +101,7 @@ def _own_scenario(options: argparse.Namespace) -> Scenario | None:
         return None
     bounds = Bounds(options.losses, options.duplicates, options.restarts, options.early)
     place = (options.workers, options.leaves, options.window, options.operations, options.base)
-    return Scenario(*place, bounds, options.program, options.fault)
+    return Scenario(*place, bounds, options.program, options.lanes, options.fault)
 
 
 def command_of(scenario: Scenario, written: list[str]) -> str:
@@ -111,6 +112,7 @@ def command_of(scenario: Scenario, written: list[str]) -> str:
     words.append(f"--window {scenario.window} --operations {','.join(map(str, scenario.operations))}")
     words += [f"--base {scenario.base}"] * bool(scenario.base)
     words += [f"--program {scenario.program}"] * (scenario.program != PROGRAM)
+    words += [f"--lanes {scenario.lanes}"] * (scenario.lanes != 64)
     words += [f"--fault '{scenario.worker}'"] * bool(scenario.worker)
     return f"python -m tests.explore {' '.join(words)} --replay '{' '.join(written)}'"
 

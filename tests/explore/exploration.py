@@ -356,7 +356,7 @@ class Exploration:
                 f"a hang: from here on the workers are never all done, whatever is delivered and whosever timer runs "
                 f"out ({len(hopeless)} such states)"
             )
-            outcome.events = self._events(entry)
+            outcome.events = self.events_to(entry)
 
     # --- What was found ---------------------------------------------------------------------------------------------
 
@@ -364,7 +364,7 @@ class Exploration:
         row = self.tables.rows[self.tables.entry_state[entry]]
         worker = search.problem_machine(self.tables, row)
         outcome.problem = self.problems[worker, int(row[worker])]
-        outcome.events = self._events(entry)
+        outcome.events = self.events_to(entry)
 
     def _way(self, entry: int) -> list[int]:
         """Entries from the first one on; each was reached from the one before."""
@@ -373,8 +373,19 @@ class Exploration:
             way.append(entry)
         return way[::-1]
 
-    def _events(self, entry: int) -> list[Event]:
-        """That lead to an entry. The states on the way are not the least of their images but what the events make."""
+    def events_to(self, entry: int) -> list[Event]:
+        """That lead to an entry."""
+        return self._walk(entry)[0]
+
+    def machine_states_after(self, entry: int) -> list[bytes]:
+        """States of all machines after these events, without addresses."""
+        row = self._walk(entry)[1]
+        for number, machine in enumerate(self.machines):
+            machine.restore(self.state_bytes[number][int(row[number])])
+        return [machine.portable() for machine in self.machines]
+
+    def _walk(self, entry: int) -> tuple[list[Event], Any]:
+        """The events that lead to an entry, and the state that they make, of which the entry's is the least image."""
         way, tables = self._way(entry), self.tables
         lost = -1 - int(tables.entry_parent[way[0]])
         row = np.zeros(self.width, np.int32)
@@ -384,7 +395,7 @@ class Exploration:
         for before, after in pairwise(way):
             what, row = self._follow(row, int(tables.entry_left[before]), after)
             events.append(Event.unpacked(what, self.frames))
-        return events
+        return events, row
 
     def _follow(self, row: Any, left: int, after: int) -> tuple[int, Any]:
         """The event that leads from a state to an image of an entry's."""

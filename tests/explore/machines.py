@@ -23,9 +23,9 @@ from hostagent.protocol.operation import OperationKind, Span
 from hostagent.protocol.wire import HEADER_AT, LANES_AT, OFFSET, Kind
 from hostagent.protocol.worker import FROZEN, NEVER_NS, REASONS, STATISTICS, TRANSMIT, CoreSettings, core_at
 from hostagent.protocol.worker.lists import chunk_of
-from hostagent.protocol.worker.records import CHUNK, NO_LIST
+from hostagent.protocol.worker.records import CHUNK, CORE, NO_LIST, OPERATION
 from hostagent.protocol.worker.transmit import emit, set_ready
-from tests.explore.scenario import JOB, LANES, PORTS, SWITCH_IP, SWITCH_MAC, Scenario, worker_ip, worker_mac
+from tests.explore.scenario import JOB, PORTS, SWITCH_IP, SWITCH_MAC, Scenario, worker_ip, worker_mac
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.worker_core import WorkerCore, operation_of
 
@@ -74,8 +74,20 @@ class Machine(Protocol):
         """The beginning."""
         ...
 
+    def act(self, kind: int, argument: int, frame: tuple[int, bytes]) -> Step:
+        """One event in the state that the machine is in. ``frame``: the port that it arrives at, and its bytes."""
+        ...
+
     def step(self, state: bytes, kind: int, argument: int, frame: tuple[int, bytes]) -> Step:
-        """One event. ``frame``: the port that it arrives at, and its bytes."""
+        """One event in another state."""
+        ...
+
+    def restore(self, state: bytes) -> None:
+        """Be in another state."""
+        ...
+
+    def portable(self) -> bytes:
+        """The present state without addresses: the same for every machine with this past."""
         ...
 
 
@@ -104,15 +116,15 @@ class WorkerMachine:
         self.wanted = wanted_of(scenario, self.inputs)
         addresses = Addresses(worker_mac(rank), SWITCH_MAC, worker_ip(rank), SWITCH_IP)
         settings = CoreSettings(
-            JOB, rank, scenario.workers, 1, LANES, scenario.window, addresses, scenario.base, operation_ring=8
+            JOB, rank, scenario.workers, 1, scenario.lanes, scenario.window, addresses, scenario.base, operation_ring=8
         )
         self.core = WorkerCore(settings, capacity=256)
         self.address = self.core.memory.address
-        self.output = np.zeros(scenario.chunks * LANES, np.int32)
+        self.output = np.zeros(scenario.chunks * scenario.lanes, np.int32)
         first = 0
         for number, chunks in enumerate(scenario.operations):
             kind = OperationKind.MAX if number % 2 else OperationKind.SUM
-            count = chunks * LANES
+            count = chunks * scenario.lanes
             source = Span(self.inputs[rank].ctypes.data + 4 * first, 0, count)
             output = Span(self.output.ctypes.data + 4 * first, 0, count)
             self.core.submit(operation_of(kind, DType.INT32, count, source, output))
@@ -135,6 +147,22 @@ class WorkerMachine:
         for part in self.parts:
             part[:] = data[at : at + len(part)]
             at += len(part)
+
+    def portable(self) -> bytes:
+        block = self.parts[0].copy()
+        start = self.address - self.parts[0].ctypes.data
+        core = block[start : start + CORE.itemsize].view(CORE)
+        operations = int(core["operations"][0]) - self.parts[0].ctypes.data
+        ring = int(core["operation_ring"][0])
+        records = block[operations : operations + ring * OPERATION.itemsize].view(OPERATION)
+        for name in ADDRESSES:
+            core[name] = 0
+        for name in ("input_address", "output_address", "scratch_address"):
+            records[name] = 0
+        return b"".join(
+            part.tobytes()
+            for part in (core.view(np.uint8), records.view(np.uint8), self.chunks.view(np.uint8), *self.parts[1:])
+        )
 
     def settle(self) -> None:
         """Replace what the core remembers of time by its order, and forget what has no effect on what it does.
@@ -192,7 +220,7 @@ class WorkerMachine:
         for offset in range(self.scenario.chunks):
             number = self.scenario.base + offset
             chunk = self.chunks[number % len(self.chunks)]
-            lanes = slice(offset * LANES, (offset + 1) * LANES)
+            lanes = slice(offset * self.scenario.lanes, (offset + 1) * self.scenario.lanes)
             is_stored = chunk["number"] == number and chunk["stored"] != 0
             wanted = self.wanted[lanes] if is_stored else 0
             if (self.output[lanes] != wanted).any():
@@ -216,7 +244,6 @@ class WorkerMachine:
         return self.act(kind, argument, frame)
 
     def act(self, kind: int, argument: int, frame: tuple[int, bytes]) -> Step:
-        """An event in the state that the core is in."""
         now_ns, sent = NOW_NS, []
         if kind == DELIVER:
             self.core.receive(frame[1], now_ns)
@@ -254,6 +281,21 @@ def _open_window_at_waiting(worker: WorkerMachine, frame: bytes) -> None:
 WORKER_FAULTS: dict[str, Callable[[WorkerMachine, bytes], None]] = {"advances at waiting": _open_window_at_waiting}
 """Faults for the tests of the explorer."""
 
+ADDRESSES = (
+    *("address", "fill_function", "store_function", "served_fill_function", "served_store_function", "pool", "posted"),
+    *(
+        "chunks",
+        "operations",
+        "completions",
+        "ready",
+        "blocked",
+        "lists",
+        "template",
+        "scratch",
+        "scratch_two",
+        "digits",
+    ),
+)
 ESTIMATES = (
     *("rtt_deviation_ns", "worst_deviation_ns", "rtt_variance_ns", "variance_round_ns", "late_share"),
     *("congestion_window", "slow_start", "limited", "best_rate", "rounds", "round_began_ns", "round_least_ns"),
@@ -271,54 +313,78 @@ class SwitchMachine:
 
     def __init__(self, scenario: Scenario, switch: int, program: CompiledProgram) -> None:
         self.scenario, self.switch, self.program = scenario, switch, program
-        self.instances: dict[int, P4Aggregator] = {}
+        self.aggregator, self.installed = P4Aggregator(program, PORTS), 0
+        """The switch, and the argument of the last INSTALL; 0: it has no tables."""
+        self.others: dict[int, P4Aggregator] = {}
+        """Switches with other tables, for states to be restored into."""
 
-    def instance(self, installed: int) -> P4Aggregator:
-        """A switch with the tables of an epoch; 0: with none."""
-        if installed not in self.instances:
-            made = P4Aggregator(self.program, PORTS)
-            if installed:
-                epoch, base = installed >> BASE_BITS, installed & ((1 << BASE_BITS) - 1)
-                made.install(self.scenario.entries(self.switch, epoch, self.scenario.base + base))
-            self.instances[installed] = made
-        return self.instances[installed]
-
-    def registers(self, aggregator: P4Aggregator) -> list[np.ndarray[Any, Any]]:
-        memory: Any = aggregator.switch._loaded
+    def registers(self) -> list[np.ndarray[Any, Any]]:
+        memory: Any = self.aggregator.switch._loaded
         words = sorted({register.word for register in memory.memory.layout.registers})
         return [memory.memory._arrays[word] for word in words]
 
+    def portable(self) -> bytes:
+        return self.save()
+
+    def save(self) -> bytes:
+        registers = b"".join(array.tobytes() for array in self.registers())
+        return zlib.compress(struct.pack("<q", self.installed) + registers, 1)
+
+    def restore(self, state: bytes) -> None:
+        data = zlib.decompress(state)
+        self._use(struct.unpack("<q", data[:8])[0])
+        registers, at = np.frombuffer(data, np.uint8, offset=8), 0
+        for array in self.registers():
+            array[:] = registers[at : at + len(array)]
+            at += len(array)
+
+    def _use(self, installed: int) -> None:
+        """A switch with these tables: they are written once."""
+        if installed == self.installed:
+            return
+        self.others[self.installed] = self.aggregator
+        if installed in self.others:
+            self.aggregator = self.others.pop(installed)
+        else:
+            self.aggregator = P4Aggregator(self.program, PORTS)
+            if installed:
+                self._install(installed)
+        self.installed = installed
+
+    def _install(self, argument: int) -> None:
+        epoch, base = argument >> BASE_BITS, argument & ((1 << BASE_BITS) - 1)
+        self.aggregator.install(self.scenario.entries(self.switch, epoch, self.scenario.base + base))
+
     def first(self) -> Step:
-        blank = b"".join(array.tobytes() for array in self.registers(self.instance(0)))
-        return Step(pack_switch(1 << BASE_BITS, blank), [])
+        return self.act(INSTALL, 1 << BASE_BITS, (0, b""))
 
     def step(self, state: bytes, kind: int, argument: int, frame: tuple[int, bytes]) -> Step:
-        installed, registers = unpack_switch(state)
+        self.restore(state)
+        if kind in (RESTART, INSTALL):
+            # The same by exchanging tables: those of this state's epoch stay as they are, for other states with them.
+            registers = [array.copy() for array in self.registers()]
+            self._use(argument if kind == INSTALL else 0)
+            for array, old in zip(self.registers(), registers, strict=True):
+                array[:] = old if kind == INSTALL else 0
+            return Step(self.save(), [])
+        return self.act(kind, argument, frame)
+
+    def act(self, kind: int, argument: int, frame: tuple[int, bytes]) -> Step:
+        frames = []
         if kind == RESTART:
-            return Step(pack_switch(0, bytes(len(registers))), [])
-        if kind == INSTALL:
-            return Step(pack_switch(argument, registers), [])
-        aggregator = self.instance(installed)
-        data, at, arrays = np.frombuffer(registers, np.uint8), 0, self.registers(aggregator)
-        for array in arrays:
-            array[:] = data[at : at + len(array)]
-            at += len(array)
-        frames = aggregator.receive(*frame)
-        return Step(pack_switch(installed, b"".join(array.tobytes() for array in arrays)), frames)
-
-
-def pack_switch(installed: int, registers: bytes) -> bytes:
-    return zlib.compress(struct.pack("<q", installed) + registers, 1)
-
-
-def unpack_switch(state: bytes) -> tuple[int, bytes]:
-    data = zlib.decompress(state)
-    return struct.unpack("<q", data[:8])[0], data[8:]
+            self.aggregator.restart()
+            self.installed = 0
+        elif kind == INSTALL:
+            self._install(argument)
+            self.installed = argument
+        else:
+            frames = self.aggregator.receive(*frame)
+        return Step(self.save(), frames)
 
 
 def make_machines(scenario: Scenario) -> list[WorkerMachine | SwitchMachine]:
     """Workers, then switches."""
-    program = load(scenario.program, {"LANES": str(LANES), "SLOTS": str(scenario.window)})
+    program = load(scenario.program, {"LANES": str(scenario.lanes), "SLOTS": str(scenario.window)})
     workers: list[WorkerMachine | SwitchMachine] = [WorkerMachine(scenario, rank) for rank in range(scenario.workers)]
     return workers + [SwitchMachine(scenario, index, program) for index in range(len(scenario.switches))]
 
@@ -326,7 +392,7 @@ def make_machines(scenario: Scenario) -> list[WorkerMachine | SwitchMachine]:
 def inputs_of(scenario: Scenario, rank: int) -> np.ndarray[Any, Any]:
     """Of all operations of a rank; such that no other sum of contributions looks like the right one."""
     rng = np.random.default_rng((17, rank))
-    return rng.integers(-(2**31), 2**31, scenario.chunks * LANES).astype(np.int32)
+    return rng.integers(-(2**31), 2**31, scenario.chunks * scenario.lanes).astype(np.int32)
 
 
 def wanted_of(scenario: Scenario, inputs: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
@@ -334,7 +400,7 @@ def wanted_of(scenario: Scenario, inputs: list[np.ndarray[Any, Any]]) -> np.ndar
     wanted = all_inputs.sum(0, dtype=np.int32)
     first = 0
     for number, chunks in enumerate(scenario.operations):
-        lanes = slice(first * LANES, (first + chunks) * LANES)
+        lanes = slice(first * scenario.lanes, (first + chunks) * scenario.lanes)
         if number % 2:
             wanted[lanes] = all_inputs[:, lanes].max(0)
         first += chunks

@@ -12,7 +12,6 @@ from hostagent.protocol.tree import TreeSwitch
 
 JOB, ROW = 7, 0
 SWITCH_MAC, SWITCH_IP = 0x026E73FFFFFE, 0x0A4EFFFE
-LANES = 64
 PROGRAM = "allreduce.p4"
 UP, FIRST_DOWN, PORTS = 5, 6, 10
 """Ports of switches: 1 .. 4 lead to workers, UP from a leaf to the root, FIRST_DOWN + i from the root to its leaf i."""
@@ -51,6 +50,7 @@ class Scenario:
     """First chunk of the job; may be above 2^32."""
     bounds: Bounds = Bounds()
     program: str = PROGRAM
+    lanes: int = 64
     worker: str = ""
     """A fault put into the workers for the tests of the explorer, by its name in `machines.WORKER_FAULTS`."""
 

@@ -121,7 +121,7 @@ def make_scratch(width: int) -> Scratch:
     )
 
 
-@njit
+@njit(internal=True)
 def mixed(value: int) -> Any:
     """A number's bits, spread."""
     x = np.uint64(value)
@@ -187,7 +187,7 @@ def bag_number(tables: Any, items: Any, size: int) -> int:
     return bag
 
 
-@njit
+@njit(internal=True)
 def place_of(tables: Any, row: Any) -> int:
     """Where a state is in ``slots``, or where it belongs."""
     value = 0
@@ -228,7 +228,7 @@ def add_entry(tables: Any, row: Any, left: int, parent: int) -> None:
     tables.entry_parent[entry] = parent
 
 
-@njit
+@njit(internal=True)
 def is_done(tables: Any, row: Any) -> bool:
     """Have all workers everything?"""
     done = 0
@@ -246,7 +246,7 @@ def problem_machine(tables: Any, row: Any) -> int:
     return -1
 
 
-@njit
+@njit(internal=True)
 def put_successor(scratch: Any, row: Any, left: int, what: int) -> None:
     at = scratch.counts[0]
     if at == MOST_SUCCESSORS:
@@ -257,7 +257,7 @@ def put_successor(scratch: Any, row: Any, left: int, what: int) -> None:
     scratch.counts[0] = at + 1
 
 
-@njit
+@njit(internal=True)
 def insert_sorted(items: Any, size: int, frame: int) -> None:
     at = size
     while at > 0 and items[at - 1] > frame:
@@ -266,7 +266,7 @@ def insert_sorted(items: Any, size: int, frame: int) -> None:
     items[at] = frame
 
 
-@njit
+@njit(internal=True)
 def ones(value: int) -> int:
     count = 0
     while value:
@@ -275,7 +275,7 @@ def ones(value: int) -> int:
     return count
 
 
-@njit
+@njit(internal=True)
 def put_step_outcomes(
     tables: Any, scratch: Any, machine: int, event: int, size: int, control: int, left: int, what: int
 ) -> None:
@@ -314,7 +314,7 @@ def put_step_outcomes(
     row[machine] = before
 
 
-@njit
+@njit(internal=True)
 def bag_under(tables: Any, scratch: Any, symmetry: int, bag: int) -> int:
     """A bag's frames under new numbers of the machines."""
     if tables.bag_image[symmetry, bag] == -1:
@@ -325,7 +325,7 @@ def bag_under(tables: Any, scratch: Any, symmetry: int, bag: int) -> int:
     return tables.bag_image[symmetry, bag]
 
 
-@njit
+@njit(internal=True)
 def control_under(tables: Any, symmetry: int, control: int) -> int:
     """What the controller is doing under new numbers of the machines."""
     mask = (control >> MASK_AT) & 0xFF
@@ -386,7 +386,7 @@ def find_successors(tables: Any, scratch: Any, current: Any, left: int) -> None:
     control_steps(tables, scratch, size, control, left)
 
 
-@njit
+@njit(internal=True)
 def deliveries(tables: Any, scratch: Any, size: int, control: int, left: int) -> None:
     """Every frame in flight may be the next to arrive; a duplicate of it may stay in flight."""
     for at in range(size):
@@ -409,7 +409,7 @@ def deliveries(tables: Any, scratch: Any, size: int, control: int, left: int) ->
             put_step_outcomes(tables, scratch, machine, event, size, control, fewer, what | fault)
 
 
-@njit
+@njit(internal=True)
 def timeouts(tables: Any, scratch: Any, size: int, control: int, left: int) -> None:
     """In silence any worker's clock may run to its next alarm. While something is in flight that is early, and so is
     any retransmission."""
@@ -431,7 +431,7 @@ def timeouts(tables: Any, scratch: Any, size: int, control: int, left: int) -> N
                     put_step_outcomes(tables, scratch, worker, event, size, control, fewer, what)
 
 
-@njit
+@njit(internal=True)
 def restarts(tables: Any, scratch: Any, left: int) -> None:
     """Any of the switches lose everything at once, and the controller begins a round."""
     workers, switches, row = tables.shape[0], tables.shape[1], scratch.row
@@ -460,7 +460,7 @@ def restarts(tables: Any, scratch: Any, left: int) -> None:
         scratch.rows[at, width - 2] = (control >> EPOCH_AT << EPOCH_AT) | FREEZING
 
 
-@njit
+@njit(internal=True)
 def control_steps(tables: Any, scratch: Any, size: int, control: int, left: int) -> None:
     """What the controller may do next in a round: one machine after another, in any order."""
     phase, mask = control & 3, (control >> MASK_AT) & 0xFF
@@ -490,7 +490,7 @@ def control_steps(tables: Any, scratch: Any, size: int, control: int, left: int)
         put_step_outcomes(tables, scratch, machine, (kind << ARGUMENT_BITS) | argument, size, after, left, what)
 
 
-@njit
+@njit(internal=True)
 def lowest_of(tables: Any, row: Any) -> int:
     """The lowest chunk that a worker lacks. Freezing does not change it."""
     lowest = 0xFF
@@ -499,7 +499,7 @@ def lowest_of(tables: Any, row: Any) -> int:
     return lowest
 
 
-@njit
+@njit(internal=True)
 def has_room(tables: Any) -> bool:
     """For the successors of one more entry."""
     counts, most = tables.counts, MOST_SUCCESSORS * (2 + len(tables.renumbered))

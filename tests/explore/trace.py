@@ -71,12 +71,11 @@ class Event:
 
 
 class Player:
-    """Live machines, never saved and restored, on which events happen one after another."""
+    """Live machines, never restored, on which events happen one after another."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.machines: list[Machine] = [*make_machines(scenario)]
-        self.states: list[bytes] = []
         self.flying: list[Flying] = []
         """In the order of sending."""
         self.problem = ""
@@ -89,7 +88,6 @@ class Player:
             sent = []
             for machine, each in enumerate(self.machines):
                 step = each.first()
-                self.states.append(step.state)
                 sent += [(*self.scenario.cables[machine, port], frame) for port, frame in step.frames]
             self._note(event, "all workers send what they may", "", sent)
             return
@@ -111,9 +109,12 @@ class Player:
         sent = self._step(event.machine, event)
         self._note(event, self._told(event), where, sent)
 
+    def states(self) -> list[bytes]:
+        """Of the machines."""
+        return [machine.portable() for machine in self.machines]
+
     def _step(self, machine: int, event: Event) -> list[Flying]:
-        step = self.machines[machine].step(self.states[machine], event.kind, event.argument, event.frame[1:])
-        self.states[machine] = step.state
+        step = self.machines[machine].act(event.kind, event.argument, event.frame[1:])
         self.problem = self.problem or step.view.problem
         cables = self.scenario.cables
         return [(*cables[machine, port], frame) for port, frame in step.frames if (machine, port) in cables]
