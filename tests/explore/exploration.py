@@ -361,10 +361,9 @@ class Exploration:
     # --- What was found ---------------------------------------------------------------------------------------------
 
     def _tell_problem(self, outcome: Outcome, entry: int) -> None:
-        row = self.tables.rows[self.tables.entry_state[entry]]
+        outcome.events, row = self._walk(entry)
         worker = search.problem_machine(self.tables, row)
         outcome.problem = self.problems[worker, int(row[worker])]
-        outcome.events = self.events_to(entry)
 
     def _way(self, entry: int) -> list[int]:
         """Entries from the first one on; each was reached from the one before."""

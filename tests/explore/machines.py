@@ -24,7 +24,7 @@ from hostagent.protocol.wire import HEADER_AT, LANES_AT, OFFSET, Kind
 from hostagent.protocol.worker import FROZEN, NEVER_NS, REASONS, STATISTICS, TRANSMIT, CoreSettings, core_at
 from hostagent.protocol.worker.lists import chunk_of
 from hostagent.protocol.worker.records import CHUNK, CORE, NO_LIST, OPERATION
-from hostagent.protocol.worker.transmit import emit, set_ready
+from hostagent.protocol.worker.transmit import clear_ready, emit, set_ready
 from tests.explore.scenario import JOB, PORTS, SWITCH_IP, SWITCH_MAC, Scenario, worker_ip, worker_mac
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.worker_core import WorkerCore, operation_of
@@ -103,8 +103,13 @@ def repeat_chunk(address: int, number: int, out: int, now_ns: int) -> int:
 
 @njit
 def advance_early(address: int, number: int) -> None:
-    """A fault: the window opens by one chunk as a result would open it."""
-    set_ready(core_at(address), number)
+    """A fault: a result opens the window for the chunk of the next result, too."""
+    core = core_at(address)
+    early = number + 2 * core.window
+    if chunk_of(core, early).number != early:
+        set_ready(core, early)
+    if chunk_of(core, number + core.window).list != NO_LIST:
+        clear_ready(core, number + core.window)  # it has gone already
 
 
 class WorkerMachine:
@@ -271,15 +276,14 @@ class WorkerMachine:
         return frames
 
 
-def _open_window_at_waiting(worker: WorkerMachine, frame: bytes) -> None:
-    """Taking a `waiting` for permission to go on."""
+def _advance_early(worker: WorkerMachine, frame: bytes) -> None:
     header = header_of(frame)
-    if header.kind == Kind.WAITING and worker.core.record["state"][0] != FROZEN:
-        advance_early(worker.address, worker.scenario.base + header.chunk + worker.scenario.window)
+    if header.kind == Kind.RESULT and worker.core.record["state"][0] != FROZEN:
+        advance_early(worker.address, worker.scenario.base + header.chunk)
 
 
-WORKER_FAULTS: dict[str, Callable[[WorkerMachine, bytes], None]] = {"advances at waiting": _open_window_at_waiting}
-"""Faults for the tests of the explorer."""
+WORKER_FAULTS: dict[str, Callable[[WorkerMachine, bytes], None]] = {"advances early": _advance_early}
+"""Faults for the tests of the explorer: what happens after a frame has been received."""
 
 ADDRESSES = (
     *("address", "fill_function", "store_function", "served_fill_function", "served_store_function", "pool", "posted"),

@@ -108,10 +108,12 @@ def test_a_broken_program_is_found(name: str, tmp_path: Path) -> None:
         assert again.problem == outcome.problem
 
 
-def test_a_worker_that_goes_on_too_early_is_found() -> None:
-    """With one slot, `waiting` taken for a result overwrites nothing, but the worker never gets what it skipped."""
-    scenario = Scenario(2, window=1, bounds=Bounds(duplicates=1), worker="advances at waiting")
-    assert Exploration(scenario).run().problem
+def test_a_worker_that_advances_too_early_is_found() -> None:
+    """It takes the set of a chunk whose result another worker still needs."""
+    scenario = Scenario(2, window=1, bounds=Bounds(losses=1), worker="advances early")
+    outcome = Exploration(scenario).run(most_states=100_000)
+    assert "hang" in outcome.problem
+    assert len(outcome.events) <= 7
 
 
 def test_live_machines_do_what_the_search_has_combined() -> None:
