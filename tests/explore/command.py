@@ -30,8 +30,8 @@ from tests.explore.scenarios import SCENARIOS
 from tests.explore.trace import Player, tell
 
 LOOK_S = 0.5
-MOST_STATES = 30_000_000
-"""Of one scenario: they take up to 3 GB."""
+MOST_STATES = 16_000_000
+"""Of one scenario: they take about 2 GB."""
 
 
 def main(arguments: list[str] | None = None) -> int:
