@@ -21,7 +21,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from tests.explore.exploration import Exploration, Outcome
 from tests.explore.machines import WORKER_FAULTS
@@ -175,6 +174,7 @@ def explore_all(chosen: dict[str, Scenario], options: argparse.Namespace) -> dic
             for name, future in waiting.items():
                 if future.done() and name not in outcomes:
                     outcomes[name] = future.result()
+                    progress.console.print(line_of(name, outcomes[name]), soft_wrap=True, highlight=False)
                     progress.update(bars[name], visible=False)
                     progress.update(total, completed=len(outcomes), told=f"{len(outcomes)} of {len(chosen)}")
                 elif future.running() and name in seen:
@@ -183,24 +183,29 @@ def explore_all(chosen: dict[str, Scenario], options: argparse.Namespace) -> dic
     return {name: outcomes[name] for name in chosen}
 
 
+HEADS = ("states", "transitions", "depth", "machine steps", "states/s", "s")
+
+
+def line_of(name: str, each: dict[str, Any]) -> str:
+    """An outcome on one line, below ``HEADS``."""
+    found = "WRONG" if each["problem"] else "nothing wrong" if each["is_complete"] else "NOT FINISHED"
+    numbers = [each[key] for key in ("states", "transitions", "depth", "machine_steps")]
+    numbers += [round(each["states_per_s"]), round(each["seconds"])]
+    return f"{name:31}" + "".join(f"{number:14,}" for number in numbers) + f"  {found}; {each['bounds']}"
+
+
 def report(outcomes: dict[str, dict[str, Any]], file: str | None) -> None:
-    """A table, what is wrong, and the same as JSON."""
-    console = Console(stderr=file == "-")
-    table = Table("scenario", "bounds", "states", "transitions", "depth", "machine steps", "states/s", "s", "found")
-    for column in table.columns[2:8]:
-        column.justify = "right"
+    """All lines, what is wrong, and the same as JSON."""
+    out = sys.stderr if file == "-" else sys.stdout
+    print(f"{'scenario':31}" + "".join(f"{head:>14}" for head in HEADS) + "  found; bounds", file=out)
     for name, each in outcomes.items():
-        found = "WRONG" if each["problem"] else "nothing wrong" if each["is_complete"] else "not finished"
-        numbers = [each[key] for key in ("states", "transitions", "depth", "machine_steps")]
-        numbers += [round(each["states_per_s"]), round(each["seconds"])]
-        table.add_row(name, each["bounds"], *(f"{number:,}" for number in numbers), found)
-    console.print(table)
-    total = [sum(each[key] for each in outcomes.values()) for key in ("states", "transitions")]
-    console.print(f"{total[0]:,} states, {total[1]:,} transitions")
+        print(line_of(name, each), file=out)
+    states, transitions = (sum(each[key] for each in outcomes.values()) for key in ("states", "transitions"))
+    print(f"{'all':31}{states:14,}{transitions:14,}", file=out)
     for name, each in outcomes.items():
         if each["problem"]:
             lines = [f"\n{name}: {each['problem']}", *each["trace"], f"Again: {each['command']}"]
-            console.print("\n".join(lines), soft_wrap=True, markup=False, highlight=False)
+            print("\n".join(lines), file=out)
     if file == "-":
         print(json.dumps(outcomes, indent=1))
     elif file:

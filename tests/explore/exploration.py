@@ -31,6 +31,7 @@ from tests.explore.trace import Event
 ROUND = 20_000
 """Entries between two looks at the clock."""
 MOST_BOUNDS = 64
+MOST_EVENTS_TO_SILENCE = 30
 
 
 @dataclass(slots=True)
@@ -320,7 +321,7 @@ class Exploration:
                     break
         self._count(outcome, began)
         if outcome.is_complete:
-            self._check_hope(outcome, began, told)
+            self._check_hope(outcome, began, most_seconds, told)
         return outcome
 
     def _run_missing(self) -> None:
@@ -340,13 +341,20 @@ class Exploration:
         if outcome.expanded:
             outcome.depth = len(self._way(outcome.expanded - 1)) - 1
 
-    def _check_hope(self, outcome: Outcome, began: float, told: Callable[[Outcome], None]) -> None:
+    def _check_hope(self, outcome: Outcome, began: float, most_seconds: float, told: Callable[[Outcome], None]) -> None:
         """From every state the end must be within reach, without a further fault."""
-        hopeful = np.zeros(outcome.states, np.uint8)
-        while search.mark_hopeful(self.tables, self.scratch, hopeful):
+        hopeful, found = np.zeros(outcome.states, np.uint8), 1
+        while found:
+            found = 0
+            for end in range(outcome.states, 0, -ROUND):
+                first = max(0, end - ROUND)
+                found += search.mark_hopeful(self.tables, self.scratch, hopeful, first, end)
+                outcome.seconds = time.monotonic() - began
+                told(outcome)
+                if outcome.seconds > most_seconds:
+                    outcome.is_complete = False
+                    return
             outcome.passes += 1
-            self._make_room()
-            told(outcome)
         outcome.seconds = time.monotonic() - began
         hopeless = np.flatnonzero(hopeful == 0)
         if len(hopeless):
@@ -356,7 +364,7 @@ class Exploration:
                 f"a hang: from here on the workers are never all done, whatever is delivered and whosever timer runs "
                 f"out ({len(hopeless)} such states)"
             )
-            outcome.events = self.events_to(entry)
+            outcome.events = self._to_silence(entry)
 
     # --- What was found ---------------------------------------------------------------------------------------------
 
@@ -375,6 +383,18 @@ class Exploration:
     def events_to(self, entry: int) -> list[Event]:
         """That lead to an entry."""
         return self._walk(entry)[0]
+
+    def _to_silence(self, entry: int) -> list[Event]:
+        """That lead to an entry, and on without a fault, as a hang is seen best when nothing is in flight any more."""
+        events, row = self._walk(entry)
+        scratch, tables = self.scratch, self.tables
+        for _ in range(MOST_EVENTS_TO_SILENCE):
+            search.find_successors(tables, scratch, row, 0)
+            if tables.bag_size[row[-1]] == 0 or scratch.counts[0] == 0:
+                break
+            events.append(Event.unpacked(int(scratch.what[0]), self.frames))
+            row = scratch.rows[0].copy()
+        return events
 
     def machine_states_after(self, entry: int) -> list[bytes]:
         """States of all machines after these events, without addresses."""
