@@ -548,8 +548,8 @@ def explore(tables: Any, scratch: Any, most: int) -> int:
 
 @njit
 def mark_hopeful(tables: Any, scratch: Any, hopeful: Any, first: int, end: int) -> int:
-    """A pass over some states: those from which the end is reached without a further fault, by one more step; returns how many are
-    new. Backwards, as most steps lead from states found earlier to states found later."""
+    """A pass over some states: those from which the end is reached without a further fault, by one more step; returns
+    how many are new. Backwards, as most steps lead from states found earlier to states found later."""
     found = 0
     for state in range(end - 1, first - 1, -1):
         if hopeful[state]:
