@@ -7,7 +7,7 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model mininet tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup shell-setup demo test conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs clean protos
+.PHONY: help setup shell-setup demo test conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs explore clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -82,6 +82,10 @@ PROGRAM_SEED ?= 1
 soak-programs: setup ## PROGRAMS (10000) random programs of collectives in virtual time, LIVE_PROGRAMS (500) on real ranks
 	$(BIN)/python -W ignore -m tests.soaks.program_soak --programs $(PROGRAMS) --first $(PROGRAM_SEED) --jobs $(JOBS)
 	$(BIN)/python -W ignore -m tests.soaks.program_soak --live --programs $(LIVE_PROGRAMS) --first $(PROGRAM_SEED)
+
+EXPLORE_MINUTES ?= 10
+explore: setup ## every order of frames, losses, duplicates, restarts within bounds, on small jobs: no wrong sum, no hang
+	$(BIN)/python -m tests.explore --jobs $(JOBS) --minutes $(EXPLORE_MINUTES)
 
 protos: setup ## generate the stubs of our gRPC services (needs grpcio-tools)
 	$(BIN)/python -m hostagent.protocol.services.generate
