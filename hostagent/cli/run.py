@@ -154,6 +154,7 @@ def run(
       netsum run -n 4 train.py --epochs 3
       netsum run -n 4 --aggregator server train.py
       netsum run --tree 2x4 train.py
+      netsum run --tree 2x4 --aggregator server train.py
       netsum run -n 4 --aggregator server --checkpoint state \\
         --checkpoint-every 100 train.py
     """

@@ -10,7 +10,7 @@ from typing import Any
 from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
 from hostagent.controller.drivers.aggregator import read_statistics as read_our_statistics
 from hostagent.controller.drivers.driver import AggregatorUnavailable
-from hostagent.launch.aggregators import Aggregator
+from hostagent.launch.aggregators import Aggregator, choose
 from hostagent.transport.job import CALLS
 
 TIMEOUT_S = 10.0
@@ -33,7 +33,9 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
     found = {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops)}
     if len(aggregator.controls) > 1 and not aggregator.rack_of:
-        return {**found, "switches": [statistics(replace(aggregator, control=each)) for each in aggregator.controls]}
+        root, *others = aggregator.controls
+        below = [replace(aggregator, control=each, choice=choose("p4")) for each in others]
+        return {**found, "switches": [statistics(each) for each in (replace(aggregator, control=root), *below)]}
     if len(aggregator.controls) > 1:
         racks = [
             {

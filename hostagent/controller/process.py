@@ -57,8 +57,9 @@ class ControllerOptions:
 
     aggregator: str
     """p4runtime://HOST:PORT of a P4 switch, netsum://HOST:PORT of an aggregator of ours, with several HOST:PORT and
-    commas between them of rack servers that are each other's peers; with - for them, a line on standard input says it,
-    so that a launcher can start both at the same time."""
+    commas between them of rack servers that are each other's peers, or of the aggregators of a tree (one without a
+    scheme has that of the one before it); with - for them, a line on standard input says it, so that a launcher can
+    start both at the same time."""
     ports: tuple[str, ...]
     """`--port` texts, the switch's own, impairments included (bit flips decide whether checksums are needed)."""
     program: Program = USE_WHAT_RUNS
@@ -76,8 +77,8 @@ class ControllerOptions:
     way: str = WAYS[0]
     """How racks exchange sums, where there are several."""
     tree: tuple[int, ...] = ()
-    """Of a tree of P4 switches: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
-    order of ``regular_tree``."""
+    """Of a tree of aggregators: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
+    order of ``regular_tree``. All below the root are P4 switches."""
 
 
 class TerminalFormatter(logging.Formatter):
@@ -176,27 +177,46 @@ def make_driver(options: ControllerOptions) -> Driver:
         raise OptionError(
             f"--aggregator {options.aggregator!r}: expected p4runtime://HOST:PORT or {SCHEME}://HOST:PORT"
         )
+    if options.tree:
+        return _make_tree(options, kind, address)
     if kind == SCHEME:
         if options.program != USE_WHAT_RUNS:
             raise OptionError(f"--aggregator {options.aggregator!r} takes no P4 program")
         if options.tls is not None:
             raise OptionError("--cacert, --cert and --private-key are for P4 switches (p4runtime://HOST:PORT)")
-        if options.tree:
-            raise OptionError("--tree is for P4 switches (p4runtime://HOST:PORT,...)")
         if options.way not in WAYS:
             raise OptionError(f"--way {options.way!r}: choose {', '.join(WAYS)}")
         addresses = ["{}:{}".format(*_address("--aggregator", one)) for one in address.split(",")]
         return RacksDriver(addresses, options.way) if len(addresses) > 1 else AggregatorDriver(addresses[0])
-    places = ["{}:{}".format(*_address("--aggregator", one)) for one in address.split(",")]
+    if "," in address:
+        raise OptionError(f"--aggregator {options.aggregator!r}: several P4 switches are a tree, give --tree")
+    return _p4_driver(options, address)
+
+
+def _p4_driver(options: ControllerOptions, address: str) -> P4RuntimeDriver:
+    place = "{}:{}".format(*_address("--aggregator", address))
+    return P4RuntimeDriver(place, options.program, options.device_id, options.tls)
+
+
+def _make_tree(options: ControllerOptions, kind: str, addresses: str) -> TreeDriver:
     try:
-        switches = regular_tree(options.tree or (1,))
+        switches = regular_tree(options.tree)
     except TreeRefused as error:
         raise OptionError(f"--tree: {error}") from None
-    if len(places) != len(switches):
-        text = "x".join(map(str, options.tree)) or "missing"
-        raise OptionError(f"--aggregator with {len(places)} switches, --tree {text}: it has {len(switches)}")
-    drivers = [P4RuntimeDriver(place, options.program, options.device_id, options.tls) for place in places]
-    return TreeDriver(drivers, switches) if options.tree else drivers[0]
+    drivers: list[Driver] = []
+    for text in addresses.split(","):
+        scheme, separator, address = text.rpartition("://")
+        kind = scheme if separator else kind
+        if kind == "p4runtime":
+            drivers.append(_p4_driver(options, address))
+        elif drivers:
+            raise OptionError(f"--aggregator {options.aggregator!r}: below a tree's root all are p4runtime://")
+        else:
+            drivers.append(AggregatorDriver("{}:{}".format(*_address("--aggregator", address))))
+    if len(drivers) != len(switches):
+        text = "x".join(map(str, options.tree))
+        raise OptionError(f"--aggregator with {len(drivers)} switches, --tree {text}: it has {len(switches)}")
+    return TreeDriver(drivers, switches)
 
 
 def _address(option: str, text: str) -> tuple[str, int]:

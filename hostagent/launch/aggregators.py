@@ -27,6 +27,7 @@ RACK_FOLDER = "rack-"
 """Prefix of the folder in which a rack's server keeps checkpoints; the rack's number follows."""
 CHOICES = "p4, p4:PROGRAM.p4, p4runtime://HOST:PORT, pspin, server or core:MODULE:CLASS"
 OUTSIDE = "p4runtime"
+SCHEME = "netsum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,10 @@ class Aggregator:
     choice: Choice
     control: str
     """HOST:PORT where the aggregator itself answers: P4Runtime of a P4 switch, else our own service. With
-    several racks, that of the first."""
+    several racks, that of the first; of a tree the root's."""
     services: list[Service] = field(default_factory=list)
     controls: tuple[str, ...] = ()
-    """``control`` of every rack."""
+    """``control`` of every rack, or of every node of a tree, of which those below the root are P4 switches."""
     tls: ClientTls | None = None
     """Certificates for ``control`` of a P4 switch that runs already; None: without TLS."""
     rack_of: tuple[int, ...] = ()
@@ -129,7 +130,8 @@ def make_services(
     ``server_options``: `netsum server`'s, for a rack server. ``rack_of``: of each port's rank; none: there is one.
     For a switch that runs already: ``interfaces`` lead to its ports 1, 2, .. and a bridge joins them with the ranks'
     shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
-    ``tls``: the files that the controller needs to connect to it.
+    ``tls``: the files that the controller needs to connect to it. ``tree``: ``choice`` is its root, the others are P4
+    switches.
     """
     switches = regular_tree(tree) if tree else ()
     racks = len(switches) or 1 + max(rack_of, default=0)
@@ -140,9 +142,9 @@ def make_services(
     port_words = [word for words in words_of for word in words]
     cables = _tree_cables(switches, suffix) if switches else _cables(racks)
 
-    def aggregator(rack: int, ready: Mapping[str, Any]) -> Sequence[str]:
+    def aggregator(rack: int, choice: Choice, ready: Mapping[str, Any]) -> Sequence[str]:
         port_words, peers = words_of[rack], cables[rack].words
-        where = str(ready.get(_control_key(choice), "127.0.0.1:0"))
+        where = _control(ready) or "127.0.0.1:0"
         if choice.outside:
             ends = [word for i, name in enumerate(interfaces, 1) for word in ("--interface", f"{i}={name}")]
             longest = str(full_frame_bytes(lanes))
@@ -152,30 +154,33 @@ def make_services(
             size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
             return netsum_command("switch", *port_words, *peers, *size, "--p4runtime", where, "--die-with-parent")
         shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
-        if server_options or peers:
+        if choice.kind == "server" and (server_options or peers):
             return netsum_command("server", *port_words, *shape, *peers, *_of_rack(server_options, rack, racks))
-        return netsum_command("aggregator", choice.text, *port_words, *shape)
+        return netsum_command("aggregator", choice.text, *port_words, *peers, *shape)
 
     titles = [choice.title] if racks == 1 else [f"{choice.title} of rack {rack}" for rack in range(racks)]
+    choices = [choice] * racks
     if switches:
-        titles = [_title(index, each, choice.title) for index, each in enumerate(switches)]
+        choices[1:] = [choose("p4")] * (racks - 1)
+        titles = [_title(index, each, choices[index].title) for index, each in enumerate(switches)]
     logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
     aggregators = [
-        Service(title, folder / f"{log}.log", partial(aggregator, rack), sockets=cables[rack].sockets)
-        for rack, (title, log) in enumerate(zip(titles, logs, strict=True))
+        Service(title, folder / f"{log}.log", partial(aggregator, rack, each), sockets=cables[rack].sockets)
+        for rack, (title, log, each) in enumerate(zip(titles, logs, choices, strict=True))
     ]
 
     def controller(ready: Mapping[str, Any]) -> Sequence[str]:
         listen = str(ready.get("address", "127.0.0.1:0"))
-        known = [service.ready.get(_control_key(choice)) for service in aggregators]
-        control = ",".join(map(str, known)) if all(known) else "-"  # sent on standard input when it is known
+        known = all(service.ready for service in aggregators)
+        control = _addresses(aggregators) if known else "-"  # sent on standard input when it is known
         if choice.outside and loads:
             target = [f"p4runtime://{control}", *loads]
         elif choice.is_p4:
             target = [f"p4runtime://{control}", "--program", choice.program, "-D", f"LANES={lanes}"]
-            target += ["--tree", "x".join(map(str, tree))] if tree else []
         else:
-            target = [f"netsum://{control}"]
+            target = [f"{SCHEME}://{control}"]
+            target += ["--program", DEFAULT_PROGRAM, "-D", f"LANES={lanes}"] if tree else []
+        target += ["--tree", "x".join(map(str, tree))] if tree else []
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
         words = [
             "--listen",
@@ -270,9 +275,17 @@ def _tls_words(tls: ClientTls | None) -> Sequence[str]:
     return [word for name, file in files.items() if file is not None for word in (name, file)]
 
 
-def _control_key(choice: Choice) -> str:
-    """Under which key the aggregator's ready line says where it is controlled."""
-    return "p4runtime" if choice.is_p4 else "service"
+def _control(ready: Mapping[str, Any]) -> str:
+    """HOST:PORT where an aggregator's ready line says that it is controlled; empty before that."""
+    return str(ready.get(OUTSIDE) or ready.get("service") or "")
+
+
+def _addresses(aggregators: Sequence[Service]) -> str:
+    """For the controller, commas between them; those of another kind than the first with their scheme."""
+    schemes = [OUTSIDE if OUTSIDE in each.ready else SCHEME for each in aggregators]
+    places = [_control(each.ready) for each in aggregators]
+    words = zip(schemes, places, strict=True)
+    return ",".join(place if scheme == schemes[0] else f"{scheme}://{place}" for scheme, place in words)
 
 
 def start_aggregator(
@@ -288,9 +301,7 @@ def start_aggregator(
     meanwhile()
     for aggregator in aggregators:
         aggregator.wait_ready()
-    controls = tuple(str(aggregator.ready[_control_key(choice)]) for aggregator in aggregators)
-    if choice.outside:
-        controls = (choice.outside,)
-    controller.send_line(",".join(controls))
+    controls = (choice.outside,) if choice.outside else tuple(_control(each.ready) for each in aggregators)
+    controller.send_line(choice.outside or _addresses(aggregators))
     controller.wait_ready()
     return Aggregator(str(controller.ready["address"]), choice, controls[0], services, controls)

@@ -25,6 +25,7 @@ from emulator.ports.spec import parse_port
 from hostagent.launch.aggregators import (
     DEFAULT_LANES,
     DEFAULT_PROGRAM,
+    OUTSIDE,
     Aggregator,
     choose,
     make_services,
@@ -73,7 +74,8 @@ class RunOptions:
     rack_of: tuple[int, ...] = ()
     """Rack of each rank: each rack has a server, and they are a hierarchy. Empty: there is one aggregator."""
     tree: tuple[int, ...] = ()
-    """Tree of P4 switches, as 2, 4 for two leaves with four ranks each. Empty: there is one aggregator."""
+    """Tree, as 2, 4 for two leaves with four ranks each: ``aggregator`` is its root, P4 switches are below it. Empty:
+    there is one aggregator."""
     interfaces: tuple[str, ...] = ()
     """Interface that leads to each rank's port of the switch, with ``p4runtime://``."""
     loads: tuple[str, ...] = ()
@@ -172,8 +174,8 @@ def _check_racks(options: RunOptions, kind: str) -> None:
 
 
 def _check_tree(options: RunOptions, kind: str) -> None:
-    if kind != "p4" or options.controller is not None:
-        raise LaunchError("--tree starts P4 switches: use --aggregator p4, without --controller")
+    if kind == OUTSIDE or options.controller is not None:
+        raise LaunchError("--tree starts a root and P4 switches below it: not with p4runtime:// or --controller")
     try:
         regular_tree(options.tree)
     except TreeRefused as error:

@@ -306,7 +306,7 @@ class RackServer:
         record = self._children[row, child.bit]
         for name in ("port", "mac", "ip", "zero_checksum_allowed"):
             record[name] = getattr(child, name)
-        record["number"] = child.child
+        record["number"], record["mask"] = child.child, np.uint64(child.mask).astype(np.int64)
         start = (row * MAX_CHILDREN + child.bit) * HEADER_STRIDE
         ends = Addresses(source[0], child.mac, source[1], child.ip)
         for offset, lanes in ((0, terms.lanes), (SHORT_HEADER_AT, 0)):
@@ -318,7 +318,7 @@ class RackServer:
         for name in ("job", "epoch", "base", "window", "first_slot"):
             record[name] = getattr(terms, name)
         record["address"], record["row"] = address_of(self._jobs[row:]), row
-        record["full"] = np.uint64(terms.full).astype(np.int64)
+        record["full"], record["copies"] = np.array([terms.full, terms.copies], np.uint64).view(np.int64)
         record["short_allowed"] = terms.no_data_short
         record["block_log2"] = block_log2_of(terms.lanes, terms.window)
         record["home"] = row % self.cores

@@ -81,12 +81,13 @@ picked     by core room for MOST_PICKED numbers of frames
 
 JOB = np.dtype(
     [
-        *integers("address", "job", "row", "epoch", "base", "window", "first_slot", "full"),
+        *integers("address", "job", "row", "epoch", "base", "window", "first_slot", "full", "copies"),
         *integers("short_allowed", "block_log2", "home", "service", "tier"),
     ],
     align=True,
 )
 """full        the bitmap of a complete set
+copies      the bits of the children to whom an answer for all is sent
 block_log2  chunks of a block, as a power of two
 home        the core that owns what is not data of a served operation
 service     address of the SERVICE record, or 0
@@ -94,10 +95,11 @@ tier        address of the TIER record of a job that is spread over racks, or 0;
 """
 
 CHILD = np.dtype(
-    integers("number", "port", "mac", "ip", "zero_checksum_allowed"),
+    integers("number", "port", "mac", "ip", "zero_checksum_allowed", "mask"),
     align=True,
 )
-"""A child, at the index of its bit. number: the child's in frames; -1 where there is none."""
+"""A child, at the index of its bit. number: the child's in frames; -1 where there is none. mask: the bits that its
+contributions set."""
 
 HEAD_BYTES = 64
 """What a core keeps of the last frame that it accepted of a child, see ``validate``; zeros: there was none."""

@@ -26,6 +26,7 @@ from pspin_model.aggregator.layout import (
     HEADER_STRIDE_BYTES,
     J_BASE,
     J_CHILDREN,
+    J_COPIES,
     J_EPOCH,
     J_FULL,
     J_WINDOW,
@@ -36,6 +37,7 @@ from pspin_model.aggregator.layout import (
     P_HEADERS,
     P_JOBS,
     P_LANES,
+    P_MASKS,
     P_OUT_BYTES,
     P_PLACE_BYTES,
     P_PLACES,
@@ -91,8 +93,8 @@ MACS_BYTES, TTL_AT, IPV4_CHECKSUM_AT = 12, ETHERNET_BYTES + 8, ETHERNET_BYTES + 
 ADDRESSES_AT, ADDRESSES_END = ETHERNET_BYTES + 12, ETHERNET_BYTES + 20
 MODULUS = 1 << 32
 
-ENTRY_ALU, ENTRY_LOADS, ENTRY_L2_LOADS = 40, 12, 4
-"""Header fields put together from bytes, the set's place, the job's parameters. [ours]"""
+ENTRY_ALU, ENTRY_LOADS, ENTRY_L2_LOADS = 40, 12, 5
+"""Header fields put together from bytes, the set's place, the job's parameters, the child's bits. [ours]"""
 RULE_ALU, RULE_LOADS, RULE_STORES = 16, 6, 6
 """The slot rule's comparisons and what it writes. [ours]"""
 TURN_ALU = 8
@@ -236,8 +238,8 @@ def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
 
 
 @helper
-def classify(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
-    """The slot rule. Returns (verdict, kind of the answer or NOTHING, whether it goes to all)."""
+def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def]
+    """The slot rule; a contribution sets the bits ``mine``. Returns (verdict, kind of the answer or NOTHING, whether it goes to all)."""
     chunk, operation = field32(h, frame, CHUNK_AT), field32(h, frame, OPERATION_AT)
     charge(h, alu=RULE_ALU, load=RULE_LOADS, load_use=RULE_LOADS, store=RULE_STORES, branch=6)
     place = accepts(h, control, job, chunk)
@@ -253,7 +255,6 @@ def classify(h, control, sums, job, frame, bit):  # type: ignore[no-untyped-def]
     if control[S_OPERATION] != operation or control[S_OPERATOR] != operator:
         control[S_FAILED], control[S_OTHER_OPERATION], control[S_OTHER] = 1, operation, child
         return MISMATCH, ERROR_KIND, True
-    mine = np.int64(1) << bit
     if control[S_CAME] & mine:
         if control[S_CAME] == job[J_FULL]:
             return SERVED_AGAIN, RESULT_KIND, False
@@ -292,8 +293,9 @@ def contribute(h):  # type: ignore[no-untyped-def]
     place = scratchpad(h, number % clusters(h), np.uint8)[first : first + size]
     control = place.view(np.int64)
     sums = place[S_WORDS * WORD_BYTES : S_WORDS * WORD_BYTES + 4 * words[P_LANES]].view(np.uint32)
+    mine = words[P_MASKS + row * MOST_CHILDREN + bit]
     lock(h, number)
-    verdict, kind, to_all = classify(h, control, sums, job, frame, bit)
+    verdict, kind, to_all = classify(h, control, sums, job, frame, mine)
     came = control[S_CAME]
     unlock(h, number)
     count(h, words, row, bit, verdict)
@@ -306,5 +308,5 @@ def contribute(h):  # type: ignore[no-untyped-def]
         count(h, words, row, bit, COMPLETED)
     # nobody can restart the set before all children have this answer
     for other in range(job[J_CHILDREN]):
-        if job[J_FULL] >> other & 1:
+        if job[J_COPIES] >> other & 1:
             answer(h, words, row, other, kind, frame, control, sums, came)

@@ -40,6 +40,7 @@ from pspin_model.aggregator.layout import (
     P_HEADERS,
     P_JOBS,
     P_LANES,
+    P_MASKS,
     P_OUT_BYTES,
     P_PLACE_BYTES,
     P_PLACES,
@@ -163,10 +164,11 @@ class PspinAggregator:
         self._rows[terms.job], self._terms[terms.job] = row, terms
         at = P_JOBS + row * J_WORDS
         highest = max(child.bit for child in terms.children) + 1
-        parameters = (terms.epoch, terms.base, terms.window, _signed(terms.full), highest)
+        parameters = (terms.epoch, terms.base, terms.window, _signed(terms.full), _signed(terms.copies), highest)
         self._words[at : at + len(parameters)] = parameters
         for child in terms.children:
             self._words[P_PORTS + row * MOST_CHILDREN + child.bit] = child.port
+            self._words[P_MASKS + row * MOST_CHILDREN + child.bit] = _signed(child.mask)
             self._headers[row, child.bit, :LANES_AT] = answer_header(terms, child)
         self._write_rules()
 

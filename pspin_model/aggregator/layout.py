@@ -11,12 +11,14 @@ WORD_BYTES = 8
 P_LANES, P_EPOCH_DROPS, P_PLACE_BYTES, P_PLACES, P_OUT_BYTES = range(5)
 """Lanes of a full frame; frames of another epoch; bytes of a set; sets of a cluster; bytes of a core's buffer."""
 P_JOBS = 8
-J_EPOCH, J_BASE, J_WINDOW, J_FULL, J_CHILDREN = range(5)
-"""Words of a job, as in its terms; J_FULL is the bitmap of all children, J_CHILDREN the highest bit and one."""
+J_EPOCH, J_BASE, J_WINDOW, J_FULL, J_COPIES, J_CHILDREN = range(6)
+"""Words of a job, as in its terms; J_CHILDREN is the highest bit and one."""
 J_WORDS = 8
 P_PORTS = P_JOBS + MOST_JOBS * J_WORDS
 """Port of each child, by row and bit."""
-P_FRAMES = P_PORTS + MOST_JOBS * MOST_CHILDREN
+P_MASKS = P_PORTS + MOST_JOBS * MOST_CHILDREN
+"""The bits that a contribution of each child sets, by row and bit."""
+P_FRAMES = P_MASKS + MOST_JOBS * MOST_CHILDREN
 """Frames by row, bit and verdict."""
 P_BYTES = P_FRAMES + MOST_JOBS * MOST_CHILDREN * len(VERDICTS)
 """Bytes by row and verdict."""

@@ -46,9 +46,16 @@ class ReferenceCore:
             raise AggregatorRefused("no room for a further job", RefusalCode.EXHAUSTED)
         children = tuple(
             ReferenceChild(
-                child.port, child.mac, child.ip, child.zero_checksum_allowed, not child.zero_checksum_allowed
+                child.port,
+                child.mac,
+                child.ip,
+                child.zero_checksum_allowed,
+                not child.zero_checksum_allowed,
+                tuple(other.child for other in terms.children if other.mask == child.mask) if child.stands_for else (),
+                child.stands_for,
             )
             for child in sorted(terms.children, key=lambda child: child.bit)
+            if terms.copies >> child.bit & 1
         )
         self.rule.jobs[terms.job] = ReferenceJob(
             epoch=terms.epoch,

@@ -197,8 +197,17 @@ class AggregatorDriver(ReconnectingDriver):
 def terms_of(entries: JobEntries, lanes: int) -> JobTerms:
     """A job as the controller's core gives it, in an aggregator's terms. Raises AggregatorRefused."""
     children = tuple(
-        ChildTerms(child.child, child.child, child.port, child.host_mac, child.host_ip, child.zero_checksum_allowed)
+        ChildTerms(
+            number,
+            number,
+            child.port,
+            child.host_mac,
+            child.host_ip,
+            child.zero_checksum_allowed,
+            child.bit_mask if child.workers else 0,
+        )
         for child in entries.children
+        for number in child.numbers
     )
     return JobTerms(
         job=entries.job,

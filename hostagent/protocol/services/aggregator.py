@@ -81,6 +81,14 @@ class ChildTerms:
     """A frame of this child must arrive by this port from these addresses."""
     zero_checksum_allowed: bool = True
     """A UDP checksum of 0 is accepted, and answers to the child carry 0; otherwise both must be computed."""
+    stands_for: int = 0
+    """Bits that a contribution of it sets: below the root of a tree those of all workers of its leaf, each of which is
+    a child with the leaf's port and addresses (PROTOCOL.md, section 12). 0: its own."""
+
+    @property
+    def mask(self) -> int:
+        """The bits that a contribution of it sets."""
+        return self.stands_for or 1 << self.bit
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +172,12 @@ class JobTerms:
         return sum(1 << child.bit for child in self.children)
 
     @property
+    def copies(self) -> int:
+        """The bits of those to whom an answer for all is sent: one child of each leaf."""
+        first = {child.mask: child.bit for child in sorted(self.children, key=lambda child: -child.bit)}
+        return sum(1 << bit for bit in first.values())
+
+    @property
     def workers(self) -> int:
         """Number of children over all racks; a child may represent several workers."""
         return len(self.children) if self.spread is None else self.spread.everyone.bit_count()
@@ -193,6 +207,15 @@ class JobTerms:
                 return f"child {child.child}, bit {child.bit}: use 16 bits, and a bit from 0 to {MOST_CHILDREN - 1}"
             if not 0 <= child.port < MAX_PORTS or not 0 <= child.mac < 1 << 48 or not 0 <= child.ip < 1 << 32:
                 return f"child {child.child}: port {child.port}, MAC {child.mac:#x} or IP {child.ip:#x} can't be"
+        return self._problem_of_leaves()
+
+    def _problem_of_leaves(self) -> str:
+        """A leaf's children stand for each other, and are reached by one cable."""
+        for child in self.children:
+            leaf = [other for other in self.children if child.mask >> other.bit & 1]
+            cables = {(other.mask, other.port, other.mac, other.ip, other.zero_checksum_allowed) for other in leaf}
+            if child not in leaf or len(cables) != 1 or child.mask != sum(1 << other.bit for other in leaf):
+                return f"child {child.child} stands for the bits {child.mask:#x}, which are not those of one leaf"
         return ""
 
     def _problem_of_racks(self) -> str:

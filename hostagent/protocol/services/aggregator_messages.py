@@ -40,6 +40,7 @@ def terms_message(terms: JobTerms) -> pb.JobTerms:
             mac=child.mac,
             ip=child.ip,
             zero_checksum_allowed=child.zero_checksum_allowed,
+            stands_for=child.stands_for,
         )
     return message
 
@@ -47,7 +48,9 @@ def terms_message(terms: JobTerms) -> pb.JobTerms:
 def terms_from(message: pb.JobTerms) -> JobTerms:
     """Decode a message. Raises AggregatorRefused where its terms are invalid."""
     children = tuple(
-        ChildTerms(child.child, child.bit, child.port, child.mac, child.ip, child.zero_checksum_allowed)
+        ChildTerms(
+            child.child, child.bit, child.port, child.mac, child.ip, child.zero_checksum_allowed, child.stands_for
+        )
         for child in message.children
     )
     return JobTerms(

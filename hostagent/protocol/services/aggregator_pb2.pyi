@@ -104,20 +104,22 @@ class RackPart(_message.Message):
     def __init__(self, rack: _Optional[int] = ..., children: _Optional[int] = ...) -> None: ...
 
 class ChildTerms(_message.Message):
-    __slots__ = ("child", "bit", "port", "mac", "ip", "zero_checksum_allowed")
+    __slots__ = ("child", "bit", "port", "mac", "ip", "zero_checksum_allowed", "stands_for")
     CHILD_FIELD_NUMBER: _ClassVar[int]
     BIT_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     MAC_FIELD_NUMBER: _ClassVar[int]
     IP_FIELD_NUMBER: _ClassVar[int]
     ZERO_CHECKSUM_ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    STANDS_FOR_FIELD_NUMBER: _ClassVar[int]
     child: int
     bit: int
     port: int
     mac: int
     ip: int
     zero_checksum_allowed: bool
-    def __init__(self, child: _Optional[int] = ..., bit: _Optional[int] = ..., port: _Optional[int] = ..., mac: _Optional[int] = ..., ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ...) -> None: ...
+    stands_for: int
+    def __init__(self, child: _Optional[int] = ..., bit: _Optional[int] = ..., port: _Optional[int] = ..., mac: _Optional[int] = ..., ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., stands_for: _Optional[int] = ...) -> None: ...
 
 class ServiceTerms(_message.Message):
     __slots__ = ("name", "nonce", "workers", "weight", "quota_bytes", "options")

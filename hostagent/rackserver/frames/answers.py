@@ -76,7 +76,7 @@ def answer(server_address: int, job_address: int, what: int, about: int, payload
     if what >> RECEIVER_SHIFT & TO_ALL == 0:
         answer_child(server, job, what >> RECEIVER_SHIFT & 0x3F, what, about, payload)
         return 0
-    left = job.full
+    left = job.copies
     while left != 0:
         answer_child(server, job, trailing_zeros(left), what, about, payload)
         left &= left - 1

@@ -35,6 +35,7 @@ from hostagent.rackserver.frames.answers import ERROR, RESULT, WAITING
 from hostagent.rackserver.frames.forward import forward
 from hostagent.rackserver.frames.validate import ANNOUNCE, CONTRIBUTION, MAX, MESSAGE, SERVED, row_of, sender
 from hostagent.rackserver.records import (
+    CHILD_BYTES,
     COUNTERS,
     JOB_BYTES,
     MAX_CHILDREN,
@@ -45,6 +46,7 @@ from hostagent.rackserver.records import (
     PENDING_ENTRY_BYTES,
     SET_BYTES,
     TOGETHER,
+    child_at,
     job_at,
     pending_at,
     server_at,
@@ -310,7 +312,7 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     counters = server.counters + core * server.counter_bytes
     no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA != 0
     count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
-    held.came |= wide(1) << bit
+    held.came |= child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).mask
     full = compiled_calls.full_bitmap(server, job, wide(held.chunk)) if job.tier else job.full
     is_last = held.came == full
     if not no_data:

@@ -1,4 +1,4 @@
-"""Drives a tree of P4 switches as if it were one aggregator (PROTOCOL.md, section 12)."""
+"""Drives a tree of aggregators as if it were one (PROTOCOL.md, section 12)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ class TreeDriver(DriverGroup):
     @property
     def name(self) -> str:
         """Name for people."""
-        addresses = ",".join(driver.name.partition("://")[2] for driver in self._drivers)
-        return f"p4runtime://{addresses} (a tree of {len(self._drivers)} switches)"
+        return f"{','.join(driver.name for driver in self._drivers)} (a tree)"
 
     def _split(self, entries: JobEntries) -> dict[int, JobEntries]:
         try:
