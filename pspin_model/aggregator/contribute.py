@@ -239,7 +239,8 @@ def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
 
 @helper
 def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def]
-    """The slot rule; a contribution sets the bits ``mine``. Returns (verdict, kind of the answer or NOTHING, whether it goes to all)."""
+    """The slot rule for a contribution that sets the bits ``mine``. Returns (verdict, kind of the answer or NOTHING,
+    whether it goes to all)."""
     chunk, operation = field32(h, frame, CHUNK_AT), field32(h, frame, OPERATION_AT)
     charge(h, alu=RULE_ALU, load=RULE_LOADS, load_use=RULE_LOADS, store=RULE_STORES, branch=6)
     place = accepts(h, control, job, chunk)

@@ -12,18 +12,25 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Protocol
 
+from emulator.ports.batch import FrameBatch, TxPortTable
+from emulator.ports.cable.memory import MemoryPort
+from emulator.ports.port import port_refresh
+from emulator.ports.spec import parse_port
 from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC
+from hostagent.controller.drivers.aggregator import terms_of
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.controller.drivers.p4.tree import split_job
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob, ReferenceParent
+from hostagent.protocol.services.aggregator import Aggregator
 from hostagent.protocol.tree import TreeSwitch, regular_tree
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.protocol import JOB, Controller, Lab, Schedule, make_lab
 
 P4_LANES, P4_SLOTS = 64, 16
 PORTS = 512
+CORE_TURN_NS = 10_000
 
 
 class Box(Protocol):
@@ -85,11 +92,51 @@ def program() -> CompiledProgram:
     return load("allreduce.p4", {"LANES": str(P4_LANES), "SLOTS": str(P4_SLOTS)})
 
 
-def plain(lanes: int) -> Box:
+class CoreBox:
+    """A core of ours, by the terms that the controller's driver gives it."""
+
+    def __init__(self, make: Callable[[int, TxPortTable], Aggregator], lanes: int) -> None:
+        self._make, self._lanes = make, lanes
+        self._now_ns = 0
+        self.restart()
+
+    def restart(self) -> None:
+        self._table, self._ports = TxPortTable(), dict[int, MemoryPort]()
+        self._core = self._make(self._lanes, self._table)
+
+    def install(self, entries: JobEntries) -> None:
+        for child in entries.children:
+            if child.port not in self._ports:
+                self._ports[child.port] = MemoryPort(parse_port(f"{child.port}=memory:lab"), self._table)
+        self._core.install(terms_of(entries, self._lanes))
+
+    def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        batch = FrameBatch(1)
+        batch.append(frame, port)
+        for memory_port in self._ports.values():
+            port_refresh(memory_port.address)
+        self._now_ns += CORE_TURN_NS
+        due_ns = self._core.process(batch, self._now_ns)
+        while due_ns is not None:
+            self._now_ns = due_ns
+            due_ns = self._core.process(FrameBatch(1), due_ns)
+        answers = []
+        for number, memory_port in self._ports.items():
+            memory_port.flush()
+            answers += [(number, answer) for answer in memory_port.received()]
+        return answers
+
+
+def below(make: Callable[[int, TxPortTable], Aggregator]) -> Callable[[int, int], Box]:
+    """Switches that follow the rules in plain Python below a core of ours."""
+    return lambda lanes, index: plain(lanes, index) if index else CoreBox(make, lanes)
+
+
+def plain(lanes: int, index: int = 0) -> Box:
     return Plain(lanes)
 
 
-def compiled(lanes: int) -> Box:
+def compiled(lanes: int, index: int = 0) -> Box:
     assert lanes == P4_LANES
     return P4Aggregator(program(), PORTS)
 
@@ -98,13 +145,16 @@ class Boxes:
     """The aggregators of a tree and which of their ports are joined: cable ``rank`` is worker ``rank``'s, cable
     ``workers + i`` leads from switch i to its parent."""
 
-    def __init__(self, fan_out: tuple[int, ...], job: ReferenceJob, make: Callable[[int], Box], lanes: int) -> None:
+    def __init__(
+        self, fan_out: tuple[int, ...], job: ReferenceJob, make: Callable[[int, int], Box], lanes: int
+    ) -> None:
+        """``make`` is given the lanes and the switch's index."""
         self.job = job
         self.workers = len(job.children)
         zero = all(child.zero_checksum_allowed for child in job.children)
         self.switches = regular_tree(fan_out, zero_checksum_allowed=zero)
         self.ports = [child.port for child in job.children]
-        self.boxes = [make(lanes) for _ in self.switches]
+        self.boxes = [make(lanes, index) for index in range(len(self.switches))]
         self.ends = _ends(self.switches, self.ports)
         self._cables = {place: end for end, place in self.ends.items()}
         self.install_all(job.epoch, job.base)
@@ -193,7 +243,7 @@ class TreeController(Controller):
             boxes.boxes[index].install(part)
 
 
-def make_tree_lab(schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int], Box] = plain) -> TreeLab:
+def make_tree_lab(schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int, int], Box] = plain) -> TreeLab:
     """A job whose workers have ports of a regular tree; which ones, and in which order, the seed decides."""
     star = make_lab(schedule, switch=(SWITCH_MAC, SWITCH_IP))
     switches = regular_tree(fan_out)

@@ -13,21 +13,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emulator.ports.batch import TxPortTable
+from hostagent.cli.aggregators.reference_core import ReferenceCore
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.operation import OperationKind, Span
 from hostagent.protocol.reference import ReferenceJob
+from hostagent.protocol.services.aggregator import Aggregator
 from hostagent.protocol.wire import full_frame_bytes
+from hostagent.rackserver.core import RackServer
+from pspin_model.aggregator import PspinAggregator
 from tests.generators.message_schedules import draw as draw_messages
 from tests.labs import message_core
 from tests.labs.protocol import TICK_NS, Schedule, explain, run
 from tests.labs.tree import (
     P4_LANES,
+    P4_SLOTS,
     Box,
     Boxes,
     Plain,
     TreeController,
     TreeLab,
+    below,
     compiled,
     make_tree_lab,
     plain,
@@ -63,7 +70,7 @@ def draw(seed: int) -> tuple[Schedule, tuple[int, ...]]:
 
 
 def play(
-    schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int], Box] = plain, *, steps: int = 200_000
+    schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int, int], Box] = plain, *, steps: int = 200_000
 ) -> str:
     """What is wrong with a run, or an empty string."""
     return run(
@@ -74,7 +81,7 @@ def play(
     )
 
 
-def explained(schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int], Box] = plain) -> str:
+def explained(schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int, int], Box] = plain) -> str:
     return explain(schedule, lambda each, largest_steps=200_000: play(each, fan_out, make, steps=largest_steps))
 
 
@@ -92,6 +99,23 @@ def test_schedules_of_the_compiled_program() -> None:
         schedule = replace(schedule, lanes=P4_LANES, largest_chunks=min(schedule.largest_chunks, 6))
         if play(schedule, fan_out, compiled):
             pytest.fail(explained(schedule, fan_out, compiled))
+
+
+CORES: dict[str, tuple[Callable[[int, TxPortTable], Aggregator], int]] = {
+    "server": (lambda lanes, ports: RackServer(lanes, slots=P4_SLOTS, cores=2, ports=ports), 24),
+    "pspin": (lambda lanes, ports: PspinAggregator(lanes=lanes, slots=P4_SLOTS, ports=ports), 3),
+    "reference": (lambda lanes, ports: ReferenceCore(lanes=lanes, slots=P4_SLOTS, ports=ports), 6),
+}
+
+
+@pytest.mark.parametrize("kind", CORES)
+def test_schedules_below_a_root_of_another_kind(kind: str) -> None:
+    make, seeds = CORES[kind]
+    for seed in range(seeds):
+        schedule, fan_out = draw(seed)
+        schedule = replace(schedule, lanes=P4_LANES, largest_chunks=min(schedule.largest_chunks, 6))
+        if play(schedule, fan_out, below(make)):
+            pytest.fail(explained(schedule, fan_out, below(make)))
 
 
 @settings(max_examples=10, deadline=None)
@@ -193,7 +217,7 @@ class Forwarder:
         children = tuple(replace(child, port=port) for child, port in zip(job.children, ports, strict=True))
         self._job = replace(job, children=children)
         self._make = partial(plain, schedule.lanes)
-        self._boxes = Boxes((3, 2), self._job, lambda _: self._make(), schedule.lanes)
+        self._boxes = Boxes((3, 2), self._job, lambda _, index: self._make(), schedule.lanes)
 
     def receive(self, rank: int, frame: bytes) -> list[tuple[int, bytes]]:
         outside: list[tuple[int, bytes]] = []
