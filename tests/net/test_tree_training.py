@@ -43,20 +43,25 @@ dist.destroy_process_group()
 
 
 def switches_of(pid: int) -> list[int]:
-    """Process ids of a run's switches, the root's first: they are started in the tree's order."""
+    """Process ids of a run's aggregators, the root's first: they are started in the tree's order."""
     found = []
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        if b"\0switch\0" in Path(f"/proc/{child}/cmdline").read_bytes():
+        words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        if not {b"switch", b"server", b"aggregator"}.isdisjoint(words):
             found.append(int(child))
     return sorted(found)
 
 
-@pytest.mark.parametrize("victims", [(), (0,), (1,), (0, 2)], ids=["none", "root", "leaf", "root and leaf"])
-def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, victims: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("root", "victims"),
+    [("p4", ()), ("p4", (0,)), ("p4", (1,)), ("p4", (0, 2)), ("server", (0, 1)), ("pspin", ())],
+    ids=["none", "root", "leaf", "root and leaf", "server and leaf", "PsPIN"],
+)
+def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, root: str, victims: tuple[int, ...]) -> None:
     script, report = tmp_path / "train.py", tmp_path / "report.json"
     script.write_text(SCRIPT)
     command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x2", "--lanes", "256"]
-    command += ["--report", str(report), str(script), "120" if victims else "20"]
+    command += ["--aggregator", root, "--report", str(report), str(script), "120" if victims else "20"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert run.stdout is not None
     said = [run.stdout.readline()]
