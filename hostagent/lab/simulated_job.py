@@ -123,7 +123,8 @@ class SimulatedJob:
                 addresses,
                 checksum=False,
                 operation_ring=OPERATION_RING,
-            )
+            ),
+            self.network.arena,
         )
         self.network.add_host(name, added.host)
         return added

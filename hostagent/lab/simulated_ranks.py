@@ -15,6 +15,7 @@ from emulator.native.calls import entry_address
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_be32, load_i64, load_u8, record_at, store_i64, store_u8
 from emulator.native.pages import address_of
+from emulator.network.frames.arena import Arena
 from emulator.network.frames.network import Host
 from hostagent.protocol.wire import LANES_AT, Kind
 from hostagent.protocol.worker import (
@@ -58,12 +59,12 @@ rank_at = record_at(RANK)
 class SimulatedRank:
     """A core with its frame pool."""
 
-    def __init__(self, settings: CoreSettings) -> None:
+    def __init__(self, settings: CoreSettings, arena: Arena) -> None:
         stride, ring = frame_stride_bytes(settings.lanes), ring_chunks(settings.window)
-        self._pool = np.zeros(ring * stride, np.uint8)
-        self._posted = np.zeros(ring, np.uint64)
-        self.core = CoreMemory(settings, address_of(self._pool), stride, address_of(self._posted))
-        self.record = np.zeros(1, RANK)
+        self.record = arena.take(RANK.itemsize).view(RANK)
+        self._pool = arena.take(ring * stride)
+        self._posted = arena.take(8 * ring).view(np.uint64)
+        self.core = CoreMemory(settings, address_of(self._pool), stride, address_of(self._posted), arena.take)
         self.record["core"], self.record["posted"] = self.core.address, address_of(self._posted)
         self.record["lanes_bytes"] = 4 * settings.lanes
         self.host = Host(address_of(self.record), *_functions())

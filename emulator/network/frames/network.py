@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.pages import address_of, aligned_bytes
+from emulator.native.pages import address_of
+from emulator.network.frames.arena import Arena
 from emulator.network.frames.events import make_sources
 from emulator.network.frames.loop import CROWDED, FINISHED, PAUSED, run, wake
 from emulator.network.frames.records import (
@@ -77,6 +78,8 @@ class Network:
         """In the order in which events of one time come."""
         self._link_index = {link.name: place for place, link in enumerate(self.links)}
         self._check_frames()
+        self.arena = Arena()
+        """Also for the memory of hosts."""
         self._links = np.zeros(len(self.links), LINK)
         self._nodes = np.zeros(len(topology.nodes), NODE)
         self._sources, leaves = make_sources(len(self.links) + len(topology.nodes))
@@ -104,7 +107,7 @@ class Network:
 
     def _fill(self, leaves: int, seed: int) -> None:
         for place, (link, record) in enumerate(zip(self.links, self._links, strict=True)):
-            entries = np.zeros(FIRST_ENTRIES, ENTRY)
+            entries = self.arena.take(FIRST_ENTRIES * ENTRY.itemsize).view(ENTRY)
             self._entries.append(entries)
             values = {
                 "source": self._index[link.source],
@@ -221,8 +224,8 @@ class Network:
     def _set_cells(self, place: int, count: int) -> None:
         """New memory for a ring."""
         ring, _ = self._rings[place]
-        cells = aligned_bytes(count * int(ring["stride_bytes"][0]) + FRAME_HEADROOM_BYTES)
-        lengths = np.zeros(count, np.uint32)
+        cells = self.arena.take(count * int(ring["stride_bytes"][0]) + FRAME_HEADROOM_BYTES)
+        lengths = self.arena.take(4 * count).view(np.uint32)
         ring["cells"], ring["lengths"] = address_of(cells) + FRAME_HEADROOM_BYTES, address_of(lengths)
         ring["mask"] = count - 1
         self._rings[place] = ring, [cells, lengths]
@@ -236,7 +239,7 @@ class Network:
         link, before = self._links[place], self._entries[place]
         count = 2 * len(before)
         numbers = np.arange(link["head"], link["tail"])
-        entries = np.zeros(count, ENTRY)
+        entries = self.arena.take(count * ENTRY.itemsize).view(ENTRY)
         entries[numbers % count] = before[numbers % len(before)]
         if place in self._rings:
             self._move_cells(place, numbers, count, entries)
