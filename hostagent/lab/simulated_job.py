@@ -39,6 +39,7 @@ from hostagent.protocol.operation import REQUEST, Operation, OperationKind, Span
 from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.worker import CoreSettings, core_submit, scratch_bytes
 from hostagent.protocol.worker.core import MAXIMUM_WORKERS
+from hostagent.protocol.worker.plan import group_count, group_size
 
 JOB, EPOCH = 7, 1
 HOST_MAC, HOST_IP = 0x026E_7300_0000, 0x0A4E_0000
@@ -134,6 +135,11 @@ class SimulatedJob:
         """Of ranks."""
         return len(self.tree.hosts)
 
+    def chunks(self, elements: int) -> int:
+        """Frames that a float32 sum sends on every link of the tree in each direction, without loss."""
+        data = group_count(elements, self.lanes)
+        return int(data + group_count(data, group_size(self.lanes, self.window)))
+
     def allreduce(self, elements: int, progress: Callable[[int], None] | None = None) -> Call:
         """A sum of float32 tensors, submitted on all ranks at the same time. ``progress`` is told the hops of all calls
         now and then. Raises SimulationFailed."""
@@ -168,7 +174,7 @@ class SimulatedJob:
             rank.record["results"] = 0
         if not tensors.shared:
             return
-        most = 2 * (elements // self.lanes + 2)  # of data, and fewer of exponents
+        most = self.chunks(elements)
         results, seen = np.zeros((most, 4 * self.lanes), np.uint8), np.zeros(most, np.uint8)
         tensors.kept += [results, seen]
         for rank in self.ranks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -90,6 +91,8 @@ class Network:
         """Of links from switches: the TX_RING, and its memory."""
         self._kept: list[object] = []
         self._record = np.zeros(1, NETWORK)
+        self.wall_ns = 0
+        """Of the event loop's own, so far."""
         self._fill(leaves, seed)
         for name, loss in (losses or {}).items():
             self._links[self._link_index[topology.link(name).name]]["loss"] = round(loss * PROBABILITY_ONE)
@@ -176,7 +179,9 @@ class Network:
         """Until all hosts have finished. False: nothing happens any more, or not until ``limit_ns``. ``progress`` is
         told the hops now and then."""
         while True:
+            before_ns = time.perf_counter_ns()
             why = run(address_of(self._record), limit_ns, EVENTS_AT_A_TIME)
+            self.wall_ns += time.perf_counter_ns() - before_ns
             if why == CROWDED:
                 self._make_room()
             elif why == PAUSED:

@@ -18,6 +18,7 @@ ALL = (
     "load",
     "pspin",
     "loss",
+    "frames",
     "worker",
     "entries",
     "allreduce",
@@ -204,6 +205,23 @@ def loss(*, ranks: list[int] | None = None, as_json: bool = False) -> int:
       netsum bench loss -n 4
     """
     return _run("loss", as_json, tuple(ranks or (2, 4, 8)))
+
+
+@command(
+    repeated("--network", dest="networks", metavar="KIND=SIZE", help="Network, as tree=8x8. Repeatable."),
+    option("--size", metavar="SIZE", help="Tensor of each host."),
+    AS_JSON,
+)
+def frames(*, networks: list[str] | None = None, size: str = "16MB", as_json: bool = False) -> int:
+    """Networks simulated frame by frame on one core (netsum topology simulate): frames that cross a link per second of
+    wall time, next to SimPy's model of the same network.
+
+    Example:
+      netsum bench frames --network tree=8x8 --size 16MB
+    """
+    from hostagent.cli.bench.frames import NETWORKS
+
+    return _run("frames", as_json, tuple(networks or NETWORKS), parse_size(size))
 
 
 @command(option("--lanes", type=integer(2), help="Integers in a frame."), AS_JSON)
