@@ -36,7 +36,7 @@ from hostagent.lab.simulated_ranks import Array, SimulatedRank
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses
 from hostagent.protocol.operation import REQUEST, Operation, OperationKind, Span, request_of
-from hostagent.protocol.wire import full_frame_bytes
+from hostagent.protocol.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, full_frame_bytes
 from hostagent.protocol.worker import CoreSettings, core_submit, scratch_bytes
 from hostagent.protocol.worker.core import MAXIMUM_WORKERS
 from hostagent.protocol.worker.plan import group_count, group_size
@@ -44,6 +44,8 @@ from hostagent.protocol.worker.plan import group_count, group_size
 JOB, EPOCH = 7, 1
 HOST_MAC, HOST_IP = 0x026E_7300_0000, 0x0A4E_0000
 """As live ports have them, the rank plus 1 in the low bytes."""
+UDP_TUNNEL_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES
+"""A port of kind udp sends a frame, with its own Ethernet header, as the payload of a UDP datagram."""
 INPUTS = 8
 OWN_MEMORY_BYTES = 1 << 28
 CALL_LIMIT_NS = 24 * 3_600 * 10**9
@@ -83,18 +85,26 @@ class SimulatedJob:
         root: str | None = None,
         lanes: int = 256,
         window: int = 128,
+        encapsulation_bytes: int = 0,
         loss: float = 0.0,
         losses: Mapping[str, float] | None = None,
         seed: int = 1,
     ) -> None:
         """``hosts``: of ranks 0, 1, ...; without it all of the topology. ``window``: slots, a power of two. ``loss``:
-        the probability that a frame is lost, of every link that ``losses`` does not name. Raises TopologyError."""
+        the probability that a frame is lost, of every link that ``losses`` does not name. ``encapsulation_bytes``: of
+        each frame on links, besides its own: `UDP_TUNNEL_BYTES` as live ranks on udp ports. Raises TopologyError."""
         self.lanes, self.window = lanes, window
         self.tree: AggregationTree = aggregation_tree(topology, hosts, root)
         if not 2 <= len(self.tree.hosts) <= MAXIMUM_WORKERS:
             raise TopologyError(f"{len(self.tree.hosts)} hosts: a job has 2 to {MAXIMUM_WORKERS} ranks; choose hosts")
         every = {link.name: loss for link in topology.links if loss > 0} | dict(losses or {})
-        self.network = Network(topology, frame_bytes=full_frame_bytes(lanes), losses=every, seed=seed)
+        self.network = Network(
+            topology,
+            frame_bytes=full_frame_bytes(lanes),
+            encapsulation_bytes=encapsulation_bytes,
+            losses=every,
+            seed=seed,
+        )
         self.switches: dict[str, Switch] = {}
         self._add_switches(topology)
         self.ranks = [self._add_rank(rank, name) for rank, name in enumerate(self.tree.hosts)]

@@ -35,16 +35,17 @@ def place(link: Any, number: int) -> Any:
 def put(net: Any, index: int, address: int, length_bytes: int, posting: int) -> bool:
     """A frame goes onto a link now; False: dropped. The frame stays where it is until it has arrived."""
     link, now_ns = link_of(net, index), net.now_ns
+    wire_bytes = length_bytes + net.encapsulation_bytes
     start_ns = max(link.free_ns, now_ns)
     if start_ns > now_ns:
-        settle(link, now_ns)
-        if link.waiting_bytes + length_bytes > link.queue_bytes:
+        settle(net, link)
+        if link.waiting_bytes + wire_bytes > link.queue_bytes:
             link.dropped += 1
-            link.dropped_bytes += length_bytes
+            link.dropped_bytes += wire_bytes
             return False
-    if length_bytes != link.length:
-        link.length = length_bytes
-        link.length_ns = (length_bytes * 8_000_000_000 + link.rate_bps - 1) // link.rate_bps
+    if wire_bytes != link.length:
+        link.length = wire_bytes
+        link.length_ns = (wire_bytes * 8_000_000_000 + link.rate_bps - 1) // link.rate_bps
     link.free_ns = start_ns + link.length_ns
     due_ns = link.free_ns + link.latency_ns
     if link.head == link.tail:
@@ -57,12 +58,12 @@ def put(net: Any, index: int, address: int, length_bytes: int, posting: int) -> 
     entry.length = length_bytes
     entry.posting = posting
     link.tail += 1
-    link.waiting_bytes += length_bytes
+    link.waiting_bytes += wire_bytes
     if start_ns == now_ns:
-        settle(link, now_ns)
+        settle(net, link)
     link.most_waiting_bytes = max(link.most_waiting_bytes, link.waiting_bytes)
     link.frames += 1
-    link.bytes += length_bytes
+    link.bytes += wire_bytes
     if link.loss > 0:
         drawn = (splitmix(link.seed + link.number * GOLDEN) >> 11) & (PROBABILITY_ONE - 1)
         if drawn < link.loss:
@@ -73,13 +74,13 @@ def put(net: Any, index: int, address: int, length_bytes: int, posting: int) -> 
 
 
 @njit
-def settle(link: Any, now_ns: int) -> None:
+def settle(net: Any, link: Any) -> None:
     """Take the frames that have started by now out of the queue."""
     while link.started < link.tail:
         entry = entry_at(place(link, link.started))
-        if entry.start_ns > now_ns:
+        if entry.start_ns > net.now_ns:
             return
-        link.waiting_bytes -= abs(entry.length)
+        link.waiting_bytes -= abs(entry.length) + net.encapsulation_bytes
         link.started += 1
 
 
@@ -89,7 +90,7 @@ def take(net: Any, index: int) -> Any:
     link = link_of(net, index)
     entry = entry_at(place(link, link.head))
     if link.started == link.head:
-        link.waiting_bytes -= abs(entry.length)
+        link.waiting_bytes -= abs(entry.length) + net.encapsulation_bytes
         link.started += 1
     link.head += 1
     if link.ring != 0:
@@ -124,7 +125,7 @@ def ask_for_room(net: Any, index: int, frames: int) -> None:
     """Stop before the next event, for Python to make a ring larger that has no room for so many more frames."""
     link = link_of(net, index)
     if link.tail - link.head + frames > link.mask + 1:
-        net.crowded = index + 1
+        net.crowded = 1
 
 
 @njit

@@ -68,11 +68,19 @@ class Network:
     to them is counted in ``stray``. Processing takes no time; ``alpha_ns`` of links, of whole messages, is not used."""
 
     def __init__(
-        self, topology: Topology, *, frame_bytes: int, losses: Mapping[str, float] | None = None, seed: int = 1
+        self,
+        topology: Topology,
+        *,
+        frame_bytes: int,
+        encapsulation_bytes: int = 0,
+        losses: Mapping[str, float] | None = None,
+        seed: int = 1,
     ) -> None:
-        """``frame_bytes``: the longest frame of all; ``losses``: the probability that a frame is lost, by link. Raises
-        TopologyError where frames do not fit, or there is no such link."""
+        """``frame_bytes``: the longest frame of all; ``encapsulation_bytes``: what links carry of each besides, such as
+        headers of a tunnel; ``losses``: the probability that a frame is lost, by link. Raises TopologyError where frames
+        do not fit, or there is no such link."""
         self.topology, self.frame_bytes = topology, frame_bytes
+        self.encapsulation_bytes = encapsulation_bytes
         self._index = {node.name: place for place, node in enumerate(topology.nodes)}
         self._ports = _ports_of(topology)
         self.links: tuple[Link, ...] = tuple(sorted(topology.links, key=self._place))
@@ -101,11 +109,12 @@ class Network:
         return self._index[link.destination], self._ports[link.destination][link.name]
 
     def _check_frames(self) -> None:
+        packet_bytes = self.frame_bytes + self.encapsulation_bytes - ETHERNET_BYTES
         for link_class in self.topology.classes.values():
-            if self.frame_bytes - ETHERNET_BYTES > link_class.mtu_bytes:
+            if packet_bytes > link_class.mtu_bytes:
                 raise TopologyError(
                     f"links of class {link_class.name} carry packets of {link_class.mtu_bytes} bytes (mtu_bytes); these "
-                    f"have {self.frame_bytes - ETHERNET_BYTES}: use fewer lanes, or links with a larger MTU"
+                    f"have {packet_bytes}: use fewer lanes, or links with a larger MTU"
                 )
 
     def _fill(self, leaves: int, seed: int) -> None:
@@ -132,6 +141,7 @@ class Network:
             "sources": address_of(self._sources),
             "leaves": leaves,
             "batch": self._batch.record_address,
+            "encapsulation_bytes": self.encapsulation_bytes,
             "orders": address_of(self._orders),
             "taken": address_of(self._taken),
         }
@@ -236,20 +246,22 @@ class Network:
         self._rings[place] = ring, [cells, lengths]
 
     def _make_room(self) -> None:
-        """Double the ring of the link that has asked for it; its frames move."""
-        place = int(self._record["crowded"][0]) - 1
-        if place < 0:
+        """Double the rings of links that have no room for what the next event may put there; their frames move."""
+        if not self._record["crowded"][0]:
             return
         self._record["crowded"] = 0
-        link, before = self._links[place], self._entries[place]
-        count = 2 * len(before)
-        numbers = np.arange(link["head"], link["tail"])
-        entries = self.arena.take(count * ENTRY.itemsize).view(ENTRY)
-        entries[numbers % count] = before[numbers % len(before)]
-        if place in self._rings:
-            self._move_cells(place, numbers, count, entries)
-        self._entries[place] = entries
-        link["entries"], link["mask"] = address_of(entries), count - 1
+        needed = np.where(self._links["ring"] != 0, BATCH_FRAMES, MOST_ORDERS)
+        crowded = self._links["tail"] - self._links["head"] + needed > self._links["mask"] + 1
+        for place in map(int, np.flatnonzero(crowded)):
+            link, before = self._links[place], self._entries[place]
+            count = 2 * len(before)
+            numbers = np.arange(link["head"], link["tail"])
+            entries = self.arena.take(count * ENTRY.itemsize).view(ENTRY)
+            entries[numbers % count] = before[numbers % len(before)]
+            if place in self._rings:
+                self._move_cells(place, numbers, count, entries)
+            self._entries[place] = entries
+            link["entries"], link["mask"] = address_of(entries), count - 1
 
     def _move_cells(self, place: int, numbers: Array, count: int, entries: Array) -> None:
         ring, (cells, lengths) = self._rings[place]

@@ -20,11 +20,12 @@ NETWORK = np.dtype(
         "leaves",  # its leaves, a power of two
         "batch",  # a FrameBatch record: frames on their way into a switch
         "orders",  # ORDER records: what a host wants to send
+        "encapsulation_bytes",  # that every frame has in addition on every link
         "now_ns",
         "hops",  # frames that have come to the far end of a link, lost ones left out
         "events",
         "unfinished",  # operations of hosts
-        "crowded",  # 1 + index of a link whose ring is to be made larger, or 0
+        "crowded",  # 1: some links' rings are to be made larger
         "taken",  # address of the indices of the links whose frames are in the batch
         "stray",  # frames that came to a switch without a program
     ),

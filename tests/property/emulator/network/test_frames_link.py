@@ -29,9 +29,7 @@ def plain(frames: list[tuple[int, int]], link: LinkClass) -> list[tuple[int, int
     latency_ns=st.sampled_from((0, 1_000, 100_000)),
     queue_bytes=st.sampled_from((2_100, 6_000, 20_000)),
 )
-def test_a_link_is_a_queue(
-    steps: list[tuple[int, int]], rate_bps: int, latency_ns: int, queue_bytes: int
-) -> None:
+def test_a_link_is_a_queue(steps: list[tuple[int, int]], rate_bps: int, latency_ns: int, queue_bytes: int) -> None:
     link = LinkClass("any", rate_bps, latency_ns, queue_bytes=queue_bytes, mtu_bytes=2_100)
     frames, now_ns = [], 0
     for wait_ns, length in steps:
