@@ -47,7 +47,8 @@ def put(net: Any, index: int, address: int, length_bytes: int, posting: int) -> 
         link.length = wire_bytes
         link.length_ns = (wire_bytes * 8_000_000_000 + link.rate_bps - 1) // link.rate_bps
     link.free_ns = start_ns + link.length_ns
-    due_ns = link.free_ns + link.latency_ns
+    due_ns = max(link.free_ns + link.latency_ns, link.last_due_ns)
+    link.last_due_ns = due_ns
     if link.head == link.tail:
         set_time(net.sources, net.leaves, index, due_ns)
         link.started = link.tail

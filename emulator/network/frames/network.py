@@ -103,7 +103,7 @@ class Network:
         """Of the event loop's own, so far."""
         self._fill(leaves, seed)
         for name, loss in (losses or {}).items():
-            self._links[self._link_index[topology.link(name).name]]["loss"] = round(loss * PROBABILITY_ONE)
+            self.change_link(name, loss=loss)
 
     def _place(self, link: Link) -> tuple[int, int]:
         return self._index[link.destination], self._ports[link.destination][link.name]
@@ -178,6 +178,14 @@ class Network:
         if self.topology.node(name).kind is not kind:
             raise TopologyError(f"{name} is a {self.topology.node(name).kind}, not a {kind}")
         return name
+
+    def change_link(self, name: str, *, latency_ns: int | None = None, loss: float | None = None) -> None:
+        """For the frames that are put on it from now on."""
+        link = self._links[self._link_index[self.topology.link(name).name]]
+        if latency_ns is not None:
+            link["latency_ns"] = latency_ns
+        if loss is not None:
+            link["loss"] = round(loss * PROBABILITY_ONE)
 
     def submitted(self, name: str, operations: int = 1) -> None:
         """A host has been given operations to finish: it is asked what it wants to send."""

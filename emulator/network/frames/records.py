@@ -47,6 +47,7 @@ LINK = np.dtype(
         "length",  # of the frame before, and how long it took: division is slow
         "length_ns",
         "free_ns",  # when the last bit of all accepted frames has left
+        "last_due_ns",  # when the last of them arrives: none overtakes another, also after a change of latency
         "entries",  # address of ENTRY records, a ring
         "mask",  # entries there are, less one
         "head",  # next frame to arrive, free running
