@@ -16,8 +16,8 @@ from emulator.network.topology.parts import LinkClass
 from emulator.network.topology.topology import Topology
 from emulator.ports.spec import Impairments, parse_port
 from hostagent.lab.simulated_job import UDP_TUNNEL_BYTES, SimulatedJob
-from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.window import default_max_window
+from hostagent.protocol.wire import full_frame_bytes
 
 QUEUE_PACKETS = 1_000
 """A veth's txqueuelen, which is the limit of HTB's default queue."""

@@ -54,8 +54,8 @@ def simulate(
     seed: int = 1,
     as_json: bool = False,
 ) -> int:
-    """Simulate an allreduce over the hosts of a topology, frame by frame, in virtual time: with the worker cores of live
-    ranks and the compiled P4 program in a tree of its switches. Sums are verified.
+    """Simulate an allreduce over the hosts of a topology, frame by frame, in virtual time: with the worker cores of
+    live ranks and the compiled P4 program in a tree of its switches. Sums are verified.
 
     Example:
       netsum topology build fat-tree 4 -o net.yaml
@@ -140,11 +140,8 @@ def _print(found: dict[str, Any]) -> None:
     ]
     print_table((">elapsed", ">tensor", ">retransmissions", ">lost", ">dropped"), rows, console=console)
     links = sorted(found["links"].items(), key=lambda item: (-item[1]["dropped"], -item[1]["bytes"]))
-    shown = [
-        (name, f"{each['frames']:,}", f"{each['bytes']:,}", f"{each['lost']:,}", f"{each['dropped']:,}")
-        + (f"{each['most_waiting_bytes']:,}",)
-        for name, each in links[:MOST_SHOWN]
-    ]
+    columns = ("frames", "bytes", "lost", "dropped", "most_waiting_bytes")
+    shown = [(name, *(f"{each[column]:,}" for column in columns)) for name, each in links[:MOST_SHOWN]]
     console.print()
     print_table(("link", ">frames", ">bytes", ">lost", ">dropped", ">most bytes waiting"), shown, console=console)
     if len(links) > MOST_SHOWN:

@@ -1,4 +1,5 @@
-"""The switches of a topology that add up a job's contributions: a tree along shortest routes, and what each must know."""
+"""The switches of a topology that add up a job's contributions: a tree along shortest routes, and what each must know
+of the job."""
 
 from __future__ import annotations
 

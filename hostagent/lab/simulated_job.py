@@ -6,13 +6,13 @@ entries that the controller gives them, on simulated links (``emulator.network.f
 
     job = SimulatedJob(tree((4, 8)))
     call = job.allreduce(16_000_000 // 4)
-    print(call.elapsed_ns, call.retransmissions, job.network.counts()["h0->s1.0"])
+    print(call.elapsed_ns, call.retransmissions, job.network.counts()["h0->s0"])
 
-How results are verified: rank r adds tensor r mod INPUTS, of whole numbers whose sum is exact. If the ranks' tensors take
-no more than OWN_MEMORY_BYTES, each rank has its own, and every element of every rank is compared with the sum. Else
-ranks share the INPUTS tensors and one result: every RESULT frame that comes to any rank is compared lane by lane with
-the first of its chunk, every rank must have stored every chunk, and every element of the shared result is compared with
-the sum. As equal frames are stored as equal values, that covers all ranks.
+How results are verified: rank r adds tensor r mod INPUTS, of whole numbers whose sum is exact. If the ranks' results
+take no more than OWN_MEMORY_BYTES, each rank has its own, and every element of every rank is compared with the sum.
+Else ranks share one result: every RESULT frame that comes to any rank is compared lane by lane with the first of its
+chunk, every rank must have stored every chunk, and every element of the shared result is compared with the sum. As
+equal frames are stored as equal values, that covers all ranks.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class Tensors:
 
     def __init__(self, ranks: int, elements: int) -> None:
         self.ranks = ranks
-        self.shared = 2 * 4 * ranks * elements > OWN_MEMORY_BYTES
+        self.shared = 4 * ranks * elements > OWN_MEMORY_BYTES
         places = np.arange(elements, dtype=np.int64)
         numbers = [((places * (2 * each + 7) + 13 * each) % 251 - 125).astype(np.float32) for each in range(INPUTS)]
         self.inputs = numbers[: min(INPUTS, ranks)]

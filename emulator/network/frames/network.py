@@ -18,7 +18,6 @@ from emulator.network.frames.records import (
     ENTRY,
     FIRST_ENTRIES,
     LINK,
-    LINK_BYTES,
     MOST_ORDERS,
     NETWORK,
     NEVER_NS,
@@ -64,8 +63,9 @@ class LinkCounts:
 
 
 class Network:
-    """``add_switch`` and ``add_host``, then ``submitted`` and ``run``. Nodes that are not added take no part: what comes
-    to them is counted in ``stray``. Processing takes no time; ``alpha_ns`` of links, of whole messages, is not used."""
+    """``add_switch`` and ``add_host``, then ``submitted`` and ``run``. Nodes that are not added take no part: what
+    comes to them is counted in ``stray``. Processing takes no time; ``alpha_ns`` of links, which is of whole messages,
+    is not used."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class Network:
         seed: int = 1,
     ) -> None:
         """``frame_bytes``: the longest frame of all; ``encapsulation_bytes``: what links carry of each besides, such as
-        headers of a tunnel; ``losses``: the probability that a frame is lost, by link. Raises TopologyError where frames
-        do not fit, or there is no such link."""
+        headers of a tunnel; ``losses``: the probability that a frame is lost, by link. Raises TopologyError where
+        frames do not fit, or there is no such link."""
         self.topology, self.frame_bytes = topology, frame_bytes
         self.encapsulation_bytes = encapsulation_bytes
         self._index = {node.name: place for place, node in enumerate(topology.nodes)}
@@ -113,8 +113,8 @@ class Network:
         for link_class in self.topology.classes.values():
             if packet_bytes > link_class.mtu_bytes:
                 raise TopologyError(
-                    f"links of class {link_class.name} carry packets of {link_class.mtu_bytes} bytes (mtu_bytes); these "
-                    f"have {packet_bytes}: use fewer lanes, or links with a larger MTU"
+                    f"links of class {link_class.name} carry packets of {link_class.mtu_bytes} bytes (mtu_bytes); "
+                    f"these have {packet_bytes}: use fewer lanes, or links with a larger MTU"
                 )
 
     def _fill(self, leaves: int, seed: int) -> None:
@@ -149,8 +149,8 @@ class Network:
             self._record[name] = value
 
     def add_switch(self, name: str, switch: Switch) -> None:
-        """A switch with a compiled program; the topology's port numbers are the program's. Whoever controls it may go on
-        doing so between two calls of ``run``."""
+        """A switch with a compiled program; the topology's port numbers are the program's. Whoever controls it may go
+        on doing so between two calls of ``run``."""
         if switch.program_address == 0 or switch.has_queues:
             raise ValueError(f"{name}: a compiled program without egress queues is needed")
         node = self._nodes[self._index[self._checked(name, NodeKind.SWITCH)]]

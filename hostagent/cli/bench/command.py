@@ -39,11 +39,11 @@ def parse_size(text: str) -> int:
 
 
 def _run(name: str, as_json: bool, *arguments: Any) -> int:
-    """Run the benchmark of the module of that name; modules are imported when they run."""
+    """Run the benchmark of the module of that name, below this package; modules are imported when they run."""
     from hostagent.cli.bench.runner import run_benchmark
 
     module = importlib.import_module(f"hostagent.cli.bench.{name}")
-    return run_benchmark(name, lambda: module.measure(*arguments), as_json)
+    return run_benchmark(name.rpartition(".")[2], lambda: module.measure(*arguments), as_json)
 
 
 @command(
@@ -204,7 +204,7 @@ def loss(*, ranks: list[int] | None = None, as_json: bool = False) -> int:
     Example:
       netsum bench loss -n 4
     """
-    return _run("loss", as_json, tuple(ranks or (2, 4, 8)))
+    return _run("virtual_time.loss", as_json, tuple(ranks or (2, 4, 8)))
 
 
 @command(
@@ -219,9 +219,9 @@ def frames(*, networks: list[str] | None = None, size: str = "16MB", as_json: bo
     Example:
       netsum bench frames --network tree=8x8 --size 16MB
     """
-    from hostagent.cli.bench.frames import NETWORKS
+    from hostagent.cli.bench.virtual_time.frames import NETWORKS
 
-    return _run("frames", as_json, tuple(networks or NETWORKS), parse_size(size))
+    return _run("virtual_time.frames", as_json, tuple(networks or NETWORKS), parse_size(size))
 
 
 @command(option("--lanes", type=integer(2), help="Integers in a frame."), AS_JSON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.cli.bench.loss import ELEMENTS, Path, bound, job_on, play
+from hostagent.cli.bench.virtual_time.loss import ELEMENTS, Path, bound, job_on, play
 
 pytestmark = pytest.mark.timeout(400)  # the first one compiles the loop
 

@@ -21,7 +21,7 @@ MODEL_FRAMES = 50_000
 
 def rows_of(text: str, size_bytes: int) -> Row:
     """One network. Raises BenchError where the two disagree."""
-    from hostagent.cli.bench.simpy_model import play
+    from hostagent.cli.bench.virtual_time.simpy_model import play
 
     kind, _, size = text.partition("=")
     topology = built(kind, size)

@@ -49,9 +49,8 @@ def bound(loss: float) -> float:
 
 def job_on(ranks: int, path: Path, loss: float, seed: int) -> SimulatedJob:
     """Frames of 256 lanes and 128 slots on a star."""
-    link = LinkClass(
-        "host", path.rate_mbit * 10**6, latency_ns=path.delay_ms * 10**6, queue_bytes=path.queue * full_frame_bytes(LANES)
-    )
+    queue_bytes = path.queue * full_frame_bytes(LANES)
+    link = LinkClass("host", path.rate_mbit * 10**6, latency_ns=path.delay_ms * 10**6, queue_bytes=queue_bytes)
     return SimulatedJob(star(ranks, host_link=link), lanes=LANES, window=WINDOW, loss=loss, seed=seed)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from emulator.network.topology.builders import star, tree
-from hostagent.cli.bench.frames import measure
-from hostagent.cli.bench.simpy_model import play
+from hostagent.cli.bench.virtual_time.frames import measure
+from hostagent.cli.bench.virtual_time.simpy_model import play
 from hostagent.cli.parsing import UsageError
 from hostagent.lab.aggregation_tree import aggregation_tree
 from hostagent.protocol.wire import full_frame_bytes
