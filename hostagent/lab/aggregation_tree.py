@@ -120,8 +120,8 @@ def entries_of(topology: Topology, tree: AggregationTree, entries: JobEntries) -
         parts = split_job(replace(entries, children=children), switches)
     except TreeRefused as error:
         raise TopologyError(str(error)) from error
-    ports = [topology.port(leaf, tree.up[host]) for host, leaf in zip(tree.hosts, leaf_of, strict=True)]
-    return {names[index]: replace(part, children=_at_ports(part, ports)) for index, part in parts.items()}
+    own_ports = [topology.port(leaf, tree.up[host]) for host, leaf in zip(tree.hosts, leaf_of, strict=True)]
+    return {names[index]: replace(part, children=_at_ports(part, own_ports)) for index, part in parts.items()}
 
 
 def _at_ports(part: JobEntries, ports: Sequence[int]) -> tuple[Child, ...]:

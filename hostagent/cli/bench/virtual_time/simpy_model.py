@@ -58,7 +58,7 @@ class Model:
 
     def contribution(self, event: simpy.Event) -> None:
         """At a switch, from below."""
-        name, chunk = event.value
+        name, chunk = place_of(event)
         self.hops += 1
         came = self.came[name]
         came[chunk] += 1
@@ -72,7 +72,7 @@ class Model:
 
     def result(self, event: simpy.Event) -> None:
         """At a switch from above, or at a host."""
-        name, chunk = event.value
+        name, chunk = place_of(event)
         self.hops += 1
         if name not in self.hosts:
             self.send_down(name, chunk)
@@ -96,6 +96,12 @@ class Model:
                 self.queues[self.tree.up[name]].put(chunk)
         self.environment.run(self.done)
         return Outcome(int(self.environment.now), self.hops, time.perf_counter() - began_s)
+
+
+def place_of(event: simpy.Event) -> tuple[str, int]:
+    """Where a frame has arrived, and its chunk."""
+    name, chunk = event.value  # type: ignore[misc]  # SimPy declares Any | None
+    return name, chunk
 
 
 def play(topology: Topology, tree: AggregationTree, chunks: int, lanes: int, window: int) -> Outcome:

@@ -50,7 +50,7 @@ def test_the_table_says_what_happened(network: Path) -> None:
         (("--lanes", 2048), "use fewer lanes, or links with a larger MTU"),
     ],
 )
-def test_mistakes(network: Path, options: tuple, text: str) -> None:
+def test_mistakes(network: Path, options: tuple[object, ...], text: str) -> None:
     result = netsum("topology", "simulate", network, *options)
     assert result.exit_code == 2
     assert text in " ".join(result.output.split())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from emulator.network.topology.builders import fat_tree, leaf_spine, ring_of_racks, star, torus, tree
@@ -59,7 +61,7 @@ def test_a_root_may_be_given() -> None:
         (star(2), {"hosts": ["h7"]}, "there is no node 'h7'"),
     ],
 )
-def test_mistakes(topology: Topology, options: dict, text: str) -> None:
+def test_mistakes(topology: Topology, options: dict[str, Any], text: str) -> None:
     with pytest.raises(TopologyError) as error:
         aggregation_tree(topology, **options)
     assert text in str(error.value)
