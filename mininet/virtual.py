@@ -16,7 +16,7 @@ from emulator.network.topology.parts import LinkClass
 from emulator.network.topology.topology import Topology
 from emulator.ports.spec import Impairments, parse_port
 from hostagent.lab.simulated_job import UDP_TUNNEL_BYTES, SimulatedJob
-from hostagent.protocol.window import default_max_window
+from hostagent.protocol.window import MOST_BY_SOCKETS
 from hostagent.protocol.wire import full_frame_bytes
 
 QUEUE_PACKETS = 1_000
@@ -30,14 +30,14 @@ class VirtualStar:
 
     def __init__(self, hosts: int, rates_mbit: Sequence[float], impairments: str = "") -> None:
         """As of `networks.Star`."""
-        spec = parse_port(f"1=if:link?{impairments}").impairments if impairments else Impairments()
+        spec = (parse_port(f"1=if:link?{impairments}").inbound if impairments else None) or Impairments()
         simulated = Impairments(delay_ns=spec.delay_ns, loss=spec.loss, seed=spec.seed)
         if spec != simulated:
             raise NetworkError(f"--on virtual simulates loss and delay alone, not all of {impairments!r}")
         self._job = SimulatedJob(
             star_of(rates_mbit, spec.delay_ns),
             lanes=LANES,
-            window=default_max_window(hosts),
+            window=MOST_BY_SOCKETS,
             encapsulation_bytes=UDP_TUNNEL_BYTES,
             loss=spec.loss,
             seed=spec.seed,
