@@ -32,7 +32,7 @@ def _mistakes() -> tuple[type[Exception], ...]:
     FILE,
     option("--size", metavar="SIZE", help="Tensor of each host, of float32."),
     option("--calls", type=integer(1), help="Allreduces, one after another: the first one learns the path."),
-    option("--hosts", type=integer(2), help="Take part: the first so many. Default: all."),
+    option("--hosts", type=integer(2), help="Number of hosts that take part, the first ones. Default: all."),
     option("--root", metavar="SWITCH", help="Root of the tree of switches. Default: nearest to the farthest host."),
     option("--lanes", type=integer(), help=f"Integers in a frame: {', '.join(map(str, LANES))}."),
     option("--window", type=integer(1, 2048), help="Slots of the job, a power of two."),
@@ -75,9 +75,11 @@ def simulate(
     topology = read_topology(file)
     if hosts is not None and hosts > len(topology.hosts):
         raise UsageError(f"{hosts}: {topology.name} has {len(topology.hosts)} hosts", "--hosts")
-    from hostagent.lab.simulated_job import SimulatedJob
+    from hostagent.lab.simulated_job import MAXIMUM_WORKERS, SimulatedJob
 
     chosen = topology.hosts[:hosts]
+    if len(chosen) > MAXIMUM_WORKERS:
+        raise UsageError(f"{len(chosen)} hosts: a job has at most {MAXIMUM_WORKERS} ranks", "--hosts")
     job = SimulatedJob(topology, hosts=chosen, root=root, lanes=lanes, window=window, loss=loss, seed=seed)
     with _progress(job, elements, calls) as progress:
         done = [job.allreduce(elements, progress) for _ in range(calls)]

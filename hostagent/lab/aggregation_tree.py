@@ -44,6 +44,8 @@ def aggregation_tree(
     nodes that is nearest to the farthest host. Without hosts: all. Raises TopologyError."""
     chosen = tuple(topology.hosts if hosts is None else hosts)
     leaves = {name: _leaf(topology, name) for name in chosen}
+    if len(leaves) < len(chosen):
+        raise TopologyError("a host is named twice: a job has one rank on each")
     if root is not None and topology.node(root).kind is not NodeKind.SWITCH:
         raise TopologyError(f"{root} is a {topology.node(root).kind}: the root of an aggregation tree is a switch")
     candidates = [root] if root is not None else list(topology.names(NodeKind.SWITCH))

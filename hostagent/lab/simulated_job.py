@@ -96,7 +96,7 @@ class SimulatedJob:
         self.lanes, self.window = lanes, window
         self.tree: AggregationTree = aggregation_tree(topology, hosts, root)
         if not 2 <= len(self.tree.hosts) <= MAXIMUM_WORKERS:
-            raise TopologyError(f"{len(self.tree.hosts)} hosts: a job has 2 to {MAXIMUM_WORKERS} ranks; choose hosts")
+            raise TopologyError(f"{len(self.tree.hosts)} hosts: a job has 2 to {MAXIMUM_WORKERS} ranks")
         every = {link.name: loss for link in topology.links if loss > 0} | dict(losses or {})
         self.network = Network(
             topology,

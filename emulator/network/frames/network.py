@@ -150,7 +150,8 @@ class Network:
 
     def add_switch(self, name: str, switch: Switch) -> None:
         """A switch with a compiled program; the topology's port numbers are the program's. Whoever controls it may go
-        on doing so between two calls of ``run``."""
+        on doing so between two calls of ``run``. A program that sends more than 16 frames by one port at once finds its
+        ring full, which the switch counts in ``drops``."""
         if switch.program_address == 0 or switch.has_queues:
             raise ValueError(f"{name}: a compiled program without egress queues is needed")
         node = self._nodes[self._index[self._checked(name, NodeKind.SWITCH)]]

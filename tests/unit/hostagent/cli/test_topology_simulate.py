@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from emulator.network.topology.builders import star, tree
+from emulator.network.topology.builders import fat_tree, star, tree
 from emulator.network.topology.files import write_topology
 from hostagent.protocol.wire import full_frame_bytes
 from tests.clients.command import netsum
@@ -63,3 +63,10 @@ def test_hosts_are_the_first_ones(tmp_path: Path) -> None:
         "topology", "simulate", tmp_path / "net.yaml", "--hosts", 2, "--size", "4kB", "--lanes", 64, "--json"
     )
     assert set(json.loads(result.stdout)["links"]) == {"h0->s0", "s0->h0", "h1->s0", "s0->h1"}
+
+
+def test_more_hosts_than_a_job_has_ranks(tmp_path: Path) -> None:
+    write_topology(fat_tree(16), tmp_path / "net.yaml")
+    result = netsum("topology", "simulate", tmp_path / "net.yaml")
+    assert result.exit_code == 2
+    assert "--hosts: 1024 hosts: a job has at most 1023 ranks" in " ".join(result.output.split())

@@ -58,6 +58,7 @@ def test_a_root_may_be_given() -> None:
         (torus(3, 3), {}, "h0 has links to h1, h3, h2, h6: a host of an aggregation tree has one, to a switch"),
         (star(2), {"root": "h0"}, "h0 is a host: the root of an aggregation tree is a switch"),
         (star(2), {"hosts": ["s0"]}, "s0 is a switch, not a host"),
+        (star(2), {"hosts": ["h0", "h0"]}, "a host is named twice"),
         (star(2), {"hosts": ["h7"]}, "there is no node 'h7'"),
     ],
 )
