@@ -75,7 +75,8 @@ def simulate(
     topology = read_topology(file)
     if hosts is not None and hosts > len(topology.hosts):
         raise UsageError(f"{hosts}: {topology.name} has {len(topology.hosts)} hosts", "--hosts")
-    from hostagent.lab.simulated_job import MAXIMUM_WORKERS, SimulatedJob
+    from hostagent.lab.simulated_job import SimulatedJob
+    from hostagent.protocol.worker.core import MAXIMUM_WORKERS
 
     chosen = topology.hosts[:hosts]
     if len(chosen) > MAXIMUM_WORKERS:
