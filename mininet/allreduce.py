@@ -13,13 +13,15 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from networks import KINDS, NetworkError, Star, choose
+from virtual import VirtualStar
 
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
@@ -29,6 +31,8 @@ from hostagent.cli.bench.runner import commit
 BACKENDS = {"netsum": "summed in the switch", "gloo": "gloo's ring"}
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MOST_WORKERS = 64
+Said: TypeAlias = dict[str, list[float]]
+"""Of a rank: times and bytes of its calls, by name."""
 
 
 def crossings(backend: str, workers: int) -> float:
@@ -50,20 +54,35 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     }
     for rate_mbit in options.rate:
         rates = [dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1)]
-        network: Star = options.network(options.workers, rates, options.impair)
-        try:
-            with network.aggregation() as controller:
-                for size_bytes, backend in product(options.sizes, options.backends):
-                    parameters = {**common, "rate_mbit": rate_mbit, "size_bytes": size_bytes, "backend": backend}
-                    limit_ms = crossings(backend, options.workers) * size_bytes * 8 / (min(rates) * 1e3)
-                    words = [RANK_SCRIPT, backend, str(size_bytes), str(options.calls)]
-                    said = [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
-                    yield from calls_of(parameters | {"links_alone_ms": round(limit_ms, 3)}, said)
-        finally:
-            network.stop()
+        with running(options, rates) as call:
+            for size_bytes, backend in product(options.sizes, options.backends):
+                parameters = {**common, "rate_mbit": rate_mbit, "size_bytes": size_bytes, "backend": backend}
+                limit_ms = crossings(backend, options.workers) * size_bytes * 8 / (min(rates) * 1e3)
+                yield from calls_of(parameters | {"links_alone_ms": round(limit_ms, 3)}, call(backend, size_bytes))
 
 
-def calls_of(parameters: dict[str, Any], ranks: list[dict[str, list[float]]]) -> Iterator[dict[str, Any]]:
+@contextmanager
+def running(options: argparse.Namespace, rates: list[float]) -> Iterator[Callable[[str, int], list[Said]]]:
+    """A network until the end of the block; gives a function of (backend, size_bytes): what each rank says of its
+    calls."""
+    if options.network.kind == "virtual":
+        virtual: VirtualStar = options.network(options.workers, rates, options.impair)
+        yield lambda backend, size_bytes: virtual.calls(size_bytes, options.calls)
+        return
+    network: Star = options.network(options.workers, rates, options.impair)
+
+    def call(backend: str, size_bytes: int) -> list[Said]:
+        words = [RANK_SCRIPT, backend, str(size_bytes), str(options.calls)]
+        return [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
+
+    try:
+        with network.aggregation() as controller:
+            yield call
+    finally:
+        network.stop()
+
+
+def calls_of(parameters: dict[str, Any], ranks: list[Said]) -> Iterator[dict[str, Any]]:
     """A row for each call: of the times and bytes of all ranks the largest."""
     columns = [
         zip(*(rank[name] for rank in ranks), strict=True) for name in ("times_s", "sent_bytes", "received_bytes")
@@ -201,7 +220,11 @@ def parsed() -> argparse.Namespace:
         help="of all frames on all links, as 'loss=0.01&seed=7'",
     )
     add("--slow", type=slow_link, action="append", default=[], metavar="HOST=MBIT", help="a slower link; repeatable")
-    add("--on", choices=tuple(KINDS), help="default: mininet where it is installed, else namespaces")
+    add(
+        "--on",
+        choices=(*KINDS, VirtualStar.kind),
+        help="default: mininet where it is installed, else namespaces; virtual: simulated frame by frame, netsum alone",
+    )
     add("--out", type=Path, metavar="DIR", help="folder for calls.csv, a row for each call, and allreduce.png")
     options = parser.parse_args()
     if not 2 <= options.workers <= MOST_WORKERS:
@@ -217,8 +240,14 @@ def parsed() -> argparse.Namespace:
         except OSError as error:
             parser.error(f"--out: {error}")
     options.backends = ["netsum", "gloo"] if options.against == "gloo" else ["netsum"]
-    options.network, why = choose(options.on)
-    print(why)
+    if options.on == VirtualStar.kind:
+        options.network, options.backends = VirtualStar, ["netsum"]
+        print(
+            "in virtual time, as asked: cores and P4 program are the real ones, links are simulated; gloo is left out"
+        )
+    else:
+        options.network, why = choose(options.on)
+        print(why)
     return options
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from emulator.p4.llvm.machine import LoadedCode
 from emulator.ports.batch import MAX_PORTS, FrameBatch, TxPortTable
@@ -63,12 +64,23 @@ def make_profiles(program: CompiledProgram) -> dict[str, ActionProfile]:
     return {view.name: ActionProfile(view) for view in program.view.profiles}
 
 
+_loaded: WeakValueDictionary[bytes, LoadedCode] = WeakValueDictionary()
+
+
+def loaded_code(object_code: bytes) -> LoadedCode:
+    """A program's machine code, which all switches of a process that run it share: their state is in their memory."""
+    code = _loaded.get(object_code)
+    if code is None:
+        code = _loaded[object_code] = LoadedCode(object_code, SYMBOL)
+    return code
+
+
 class CompiledEngine:
     """Machine code over flat memory."""
 
     def __init__(self, program: CompiledProgram, ports: TxPortTable) -> None:
         assert program.layout is not None
-        self._code = LoadedCode(program.object_code, SYMBOL)
+        self._code = loaded_code(program.object_code)
         self._has_queues = False
         self.memory = Memory(program.layout, ports)
         self.profiles = make_profiles(program)
@@ -110,7 +122,7 @@ class CompiledEngine:
     def set_queues(self, settings: QueueSettings, queued: CompiledProgram) -> None:
         if not self._has_queues:
             assert queued.layout is not None
-            self._code = LoadedCode(queued.object_code, SYMBOL)
+            self._code = loaded_code(queued.object_code)
             self.memory.add_arrays(queued.layout)
             self.program_address = self._code.address
             self._has_queues = True

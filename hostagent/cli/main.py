@@ -46,6 +46,7 @@ TOPOLOGY = Group(
         "build": Entry("topology:build", "Build a star, tree, leaf-spine, fat tree, torus or ring of racks."),
         "show": Entry("topology:show", "Check a topology file, and show its nodes, links and properties."),
         "draw": Entry("topology:draw", "Draw a topology file."),
+        "simulate": Entry("topology_simulate:simulate", "Simulate an allreduce frame by frame, in virtual time."),
     },
     "netsum topology build tree 2x4 -o net.yaml",
 )
@@ -68,6 +69,7 @@ BENCH = Group(
         "load": Entry("bench.command:load", "Compilation and start-up times, next to torchrun with gloo."),
         "pspin": Entry("bench.command:pspin", "Simulation speed of the PsPIN model, next to its RTL."),
         "loss": Entry("bench.command:loss", "An allreduce on lossy links in virtual time, next to no loss."),
+        "frames": Entry("bench.command:frames", "Networks simulated frame by frame, next to SimPy's model of them."),
         "worker": Entry("bench.command:worker", "A host's cost of a frame, next to a plain copy of its lanes."),
         "entries": Entry("bench.command:entries", "Table entries over P4Runtime, next to a server that ignores them."),
         "cuda": Entry("bench.command:cuda", "Tensors on a GPU: an all_reduce and a DDP step, next to gloo."),

@@ -98,7 +98,7 @@ def build(
         if switch_rate is not None:
             values["rate_bps"] = _value("switch-rate", "rate_bps", switch_rate)
         own["switch_link"] = LinkClass("switch", **values)
-    topology = builder.build(_numbers(size, builder.shape), **own)
+    topology = built(kind, size, **own)
     if output is None:
         print(topology_yaml(topology), end="")
         return 0
@@ -177,6 +177,16 @@ def draw(file: Path, *, output: Path) -> int:
     except OSError as error:
         raise UsageError(f"{output}: {error.strerror}", "-o/--output") from None
     return 0
+
+
+def built(kind: str, size: str, **options: Any) -> Topology:
+    """A regular network by its words on the command line. Raises UsageError and TopologyError."""
+    from emulator.network.topology.builders import BUILDERS
+
+    if kind not in BUILDERS:
+        raise UsageError(f"{kind!r}: choose one of {', '.join(BUILDERS)}", "KIND")
+    builder = BUILDERS[kind]
+    return builder.build(_numbers(size, builder.shape), **options)
 
 
 def _numbers(size: str, shape: str) -> tuple[int, ...]:

@@ -6,16 +6,13 @@ control interface, so that what is tried here is what a controller would install
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from emulator.ports.batch import FrameBatch
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
-from emulator.switch.control import Exact, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
 from hostagent.controller.drivers.p4.entries import JobEntries
-from hostagent.controller.drivers.p4.entries import TableEntry as NamedEntry
+from hostagent.lab.p4_entries import EntryIds, install_job, remove_job
 
 
 class P4Aggregator:
@@ -27,7 +24,7 @@ class P4Aggregator:
         self._ports = [MemoryPort(parse_port(f"{number}=memory:lab"), self.switch.ports) for number in range(ports)]
         self._batch = FrameBatch(1024)
         self._installed: dict[int, JobEntries] = {}
-        self._ids = _Names(program)
+        self._ids = EntryIds(program)
         self.restart()
 
     def restart(self) -> None:
@@ -38,19 +35,14 @@ class P4Aggregator:
     def install(self, entries: JobEntries) -> None:
         """Make a job known, or replace what is known of it: children and copies first, the job's own entry last."""
         self.remove(entries.job)
-        self.switch.insert_multicast_group(entries.group, entries.replicas)
-        for entry in (*entries.child_entries(), entries.job_entry()):
-            self.switch.insert_entry(*self._ids.resolve(entry))
+        install_job(self.switch, self._ids, entries)
         self._installed[entries.job] = entries
 
     def remove(self, job: int) -> None:
         """Forget a job's entries; its sets stay, void under any later epoch."""
         entries = self._installed.pop(job, None)
-        if entries is None:
-            return
-        for entry in (entries.job_entry(), *entries.child_entries()):
-            self.switch.delete_entry(*self._ids.resolve(entry))
-        self.switch.delete_multicast_group(entries.group)
+        if entries is not None:
+            remove_job(self.switch, self._ids, entries)
 
     def receive(self, port: int, frame: bytes, now_ns: int = 0) -> list[tuple[int, bytes]]:
         """One frame in, its answers out as (port, frame)."""
@@ -73,22 +65,3 @@ class P4Aggregator:
     def counter(self, name: str, index: int) -> int:
         """Packets in one cell of an indexed counter, by its name in P4Info."""
         return self.switch.read_counter(self._ids.counters[name], index).packets
-
-
-class _Names:
-    """P4Info's names, resolved to ids."""
-
-    def __init__(self, program: CompiledProgram) -> None:
-        info = program.p4info
-        self._tables = {table.preamble.name: table for table in info.tables}
-        self._actions = {action.preamble.name: action for action in info.actions}
-        self.counters = {counter.preamble.name: counter.preamble.id for counter in info.counters}
-
-    def resolve(self, entry: NamedEntry) -> tuple[int, TableEntry]:
-        """The id of an entry's table, and the entry in ids."""
-        table, action = self._tables[entry.table], self._actions[entry.action]
-        fields = {field.name: field.id for field in table.match_fields}
-        match = sorted((Exact(fields[name], value) for name, value in entry.match), key=lambda exact: exact.field_id)
-        given: Mapping[str, int] = dict(entry.params)
-        params = tuple(given[param.name] for param in action.params)
-        return table.preamble.id, TableEntry(tuple(match), 0, action.preamble.id, params)

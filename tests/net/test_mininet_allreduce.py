@@ -39,6 +39,28 @@ def test_a_star_is_measured(network: str, tmp_path: Path) -> None:
     assert f"netsum-{os.getpid()}" not in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
 
 
+def test_the_star_in_virtual_time(tmp_path: Path) -> None:
+    words = ["--workers", "2", "--rate", "50", "--sizes", "256KiB", "--calls", "2", "--on", "virtual"]
+    done = run(*words, "--impair", "loss=0.01&delay=1ms&seed=7", "--slow", "2=40", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "in virtual time, as asked" in done.stdout
+    with (tmp_path / "calls.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["network"], row["backend"], row["call"]) for row in rows] == [("virtual", "netsum", c) for c in "12"]
+    frames, frame_bytes = 256 + 1, 66 + 1024 + 42  # one of exponents; Ethernet, IPv4 and UDP around each
+    for row in rows:
+        assert frames * frame_bytes * 8 / 40e3 < float(row["ms"]) < 1.5 * frames * frame_bytes * 8 / 40e3
+        assert int(row["sent_bytes"]) >= frames * frame_bytes
+
+
+def test_virtual_time_simulates_loss_and_delay_alone() -> None:
+    done = run("--on", "virtual", "--impair", "loss=0.01&jitter=1ms")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "allreduce.py: --on virtual simulates loss and delay alone, not all of 'loss=0.01&jitter=1ms'\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -18,6 +18,7 @@ ALL = (
     "load",
     "pspin",
     "loss",
+    "frames",
     "worker",
     "entries",
     "allreduce",
@@ -38,11 +39,11 @@ def parse_size(text: str) -> int:
 
 
 def _run(name: str, as_json: bool, *arguments: Any) -> int:
-    """Run the benchmark of the module of that name; modules are imported when they run."""
+    """Run the benchmark of the module of that name, below this package; modules are imported when they run."""
     from hostagent.cli.bench.runner import run_benchmark
 
     module = importlib.import_module(f"hostagent.cli.bench.{name}")
-    return run_benchmark(name, lambda: module.measure(*arguments), as_json)
+    return run_benchmark(name.rpartition(".")[2], lambda: module.measure(*arguments), as_json)
 
 
 @command(
@@ -203,7 +204,24 @@ def loss(*, ranks: list[int] | None = None, as_json: bool = False) -> int:
     Example:
       netsum bench loss -n 4
     """
-    return _run("loss", as_json, tuple(ranks or (2, 4, 8)))
+    return _run("virtual_time.loss", as_json, tuple(ranks or (2, 4, 8)))
+
+
+@command(
+    repeated("--network", dest="networks", metavar="KIND=SIZE", help="Network, as tree=8x8. Repeatable."),
+    option("--size", metavar="SIZE", help="Tensor of each host."),
+    AS_JSON,
+)
+def frames(*, networks: list[str] | None = None, size: str = "16MB", as_json: bool = False) -> int:
+    """Networks simulated frame by frame on one core (netsum topology simulate): frames that cross a link per second of
+    wall time, next to SimPy's model of the same network.
+
+    Example:
+      netsum bench frames --network tree=8x8 --size 16MB
+    """
+    from hostagent.cli.bench.virtual_time.frames import NETWORKS
+
+    return _run("virtual_time.frames", as_json, tuple(networks or NETWORKS), parse_size(size))
 
 
 @command(option("--lanes", type=integer(2), help="Integers in a frame."), AS_JSON)

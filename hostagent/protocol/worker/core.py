@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,15 +89,27 @@ def frame_stride_bytes(lanes: int) -> int:
     return (full_frame_bytes(lanes) + 63) // 64 * 64
 
 
+def zeros(size_bytes: int) -> Array:
+    """Memory of its own."""
+    return np.zeros(size_bytes, np.uint8)
+
+
 class CoreMemory:
     """A core and its memory. ``address`` is the argument of the compiled functions.
 
     ``pool_address`` and ``stride_bytes`` say where the ``ring_chunks`` frames are that the core builds contributions
     in; ``posted_address`` where the transport writes, as one uint64 for each frame, the sequence number of its last
-    posting (0 for none). Both belong to the caller and must outlive the core.
+    posting (0 for none). Both belong to the caller and must outlive the core. ``allocate`` gives zeroed memory.
     """
 
-    def __init__(self, settings: CoreSettings, pool_address: int, stride_bytes: int, posted_address: int) -> None:
+    def __init__(
+        self,
+        settings: CoreSettings,
+        pool_address: int,
+        stride_bytes: int,
+        posted_address: int,
+        allocate: Callable[[int], Array] = zeros,
+    ) -> None:
         if stride_bytes < full_frame_bytes(settings.lanes):
             raise ValueError(
                 f"frames {stride_bytes} bytes apart cannot hold {full_frame_bytes(settings.lanes)} bytes each"
@@ -120,7 +133,7 @@ class CoreMemory:
         for name, size in sizes.items():
             places[name] = total
             total += (size + 63) // 64 * 64
-        self._block = np.zeros(total, np.uint8)
+        self._block = allocate(total)
         start = self._block.ctypes.data // 64 * 64
         self.address = start + places["core"]
         offset = self.address - self._block.ctypes.data

@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from emulator.ports.spec import Impairments
+from emulator.network.topology.builders import star
+from emulator.network.topology.parts import LinkClass
 from hostagent.cli.bench.runner import BenchError, Report, Row
-from hostagent.lab.paced_job import Call, PacedJob
+from hostagent.lab.simulated_job import Call, SimulatedJob, SimulationFailed
 from hostagent.protocol.wire import full_frame_bytes
 
 WINDOW, LANES, ELEMENTS, CALLS = 128, 256, 524_288, 4
@@ -34,7 +35,7 @@ class Path:
     rate_mbit: int
     delay_ms: int
     queue: int
-    """Frames on a link at a time, those under way included."""
+    """Frames that wait for a link."""
 
     def __str__(self) -> str:
         rate = f"{self.rate_mbit} Mbit/s" if self.rate_mbit < 1000 else f"{self.rate_mbit // 1000} Gbit/s"
@@ -46,16 +47,16 @@ def bound(loss: float) -> float:
     return 1.3 if loss <= 0.01 else 2.0
 
 
+def job_on(ranks: int, path: Path, loss: float, seed: int) -> SimulatedJob:
+    """Frames of 256 lanes and 128 slots on a star."""
+    queue_bytes = path.queue * full_frame_bytes(LANES)
+    link = LinkClass("host", path.rate_mbit * 10**6, latency_ns=path.delay_ms * 10**6, queue_bytes=queue_bytes)
+    return SimulatedJob(star(ranks, host_link=link), lanes=LANES, window=WINDOW, loss=loss, seed=seed)
+
+
 def play(ranks: int, path: Path, loss: float, seed: int, calls: int = CALLS) -> list[Call]:
-    """Allreduces of 2 MiB, one after another, with frames of 256 lanes and 128 slots."""
-    impairments = Impairments(
-        rate_bps=path.rate_mbit * 1_000_000,
-        delay_ns=path.delay_ms * 1_000_000,
-        loss=loss,
-        seed=seed,
-        queue_frames=path.queue,
-    )
-    job = PacedJob(ranks, WINDOW, LANES, impairments)
+    """Allreduces of 2 MiB, one after another."""
+    job = job_on(ranks, path, loss, seed)
     return [job.allreduce(ELEMENTS) for _ in range(calls)]
 
 
@@ -92,7 +93,7 @@ def rows_of(ranks: int, path: Path) -> Iterator[Row]:
     for loss in LOSSES:
         calls = [call for seed in SEEDS for call in play(ranks, path, loss, seed)]
         worst = max(call.elapsed_ns for call in calls) / free_ns
-        lost = sum(call.lost for call in calls)
+        lost = sum(call.lost + call.dropped for call in calls)
         repeats = sum(call.retransmissions for call in calls) / max(lost, 1)
         missed = [
             text
@@ -122,7 +123,7 @@ def measure(ranks: tuple[int, ...] = RANKS) -> Report:
     paths = [Path(rate, delay, queue) for rate in RATES_MBIT for delay in DELAYS_MS for queue in QUEUES]
     try:
         rows = [row for count in ranks for path in paths for row in rows_of(count, path)]
-    except RuntimeError as error:
+    except SimulationFailed as error:
         raise BenchError(str(error)) from error
     missed = sum(bool(row.details["missed"]) for row in rows)
     remark = (

@@ -1,0 +1,1 @@
+"""Benchmarks in virtual time: jobs on simulated networks."""
