@@ -23,7 +23,6 @@ from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
 from emulator.p4runtime.commands.service import commands_handler
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.entities.statistics import statistics_handler
 from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 from emulator.p4runtime.listen_before_ready import Listening
 from emulator.p4runtime.pipeline.compilation import compile_config
@@ -49,6 +48,7 @@ from emulator.ports.sockets.tcp import TcpSwitchPort
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_ports
 from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.statistics import statistics_handler
 from emulator.rpc.tls import ServerTls
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load

@@ -1,8 +1,7 @@
-"""``netsum run``, ``status`` and ``doctor``: the commands for users with a training script."""
+"""``netsum run`` and ``doctor``: the commands for users with a training script."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from math import prod
@@ -256,30 +255,6 @@ def _server_options(
     passed = {"cores": cores, "checkpoint": checkpoint, "checkpoint-every": every, "checkpoint-seconds": seconds}
     words = [word for name, value in passed.items() if value is not None for word in (f"--{name}", str(value))]
     return (*words, *(() if restore else ("--no-restore",)))
-
-
-@command(
-    argument(
-        "controller",
-        metavar="HOST:PORT",
-        nargs="?",
-        type=address,
-        help="Address of the controller. Default: NETSUM_CONTROLLER.",
-    ),
-    AS_JSON,
-)
-def status(controller: str | None = None, *, as_json: bool = False) -> int:
-    """Show what a controller knows: jobs and their members, ports, slots.
-
-    Example:
-      netsum status 127.0.0.1:50100
-    """
-    from hostagent.launch.status import run_status
-
-    address = controller or os.environ.get("NETSUM_CONTROLLER")
-    if not address:
-        raise UsageError("missing: give HOST:PORT, or set NETSUM_CONTROLLER", "HOST:PORT")
-    return run_status(address, as_json)
 
 
 @command(AS_JSON)

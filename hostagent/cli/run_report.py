@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
+from emulator.rpc.statistics import StatisticsError, read_statistics
 from hostagent.controller.drivers.aggregator import read_statistics as read_our_statistics
 from hostagent.controller.drivers.driver import AggregatorUnavailable
 from hostagent.launch.aggregators import Aggregator

@@ -29,6 +29,9 @@ LISTEN_ATTEMPTS = 20
 """Nearly always the first attempt gives a UDP port with a number that is free for TCP, too."""
 
 COUNTER_TIMEOUT_S = 5.0
+COLLECT_NS = SECOND_NS // 2
+"""How long a report waits for the ranks' counters: a rank that computes answers at once, one that is stopped never."""
+COLLECT_LOOK_S = 0.005
 
 SHORTEST_TIMER_NS = 1_000_000
 """No bound here is finer; a deadline that stays in the past must not take a core."""
@@ -177,11 +180,16 @@ class ControllerServer:
 
     async def Report(self, request: pb.ReportRequest, context: Any) -> pb.ReportReply:
         """Counters of the aggregator and of the ranks."""
+        asked_ns = self._now()
+        self._core.collect(asked_ns)
+        self._done()
         try:
             counters = await asyncio.to_thread(self._driver.counters, COUNTER_TIMEOUT_S)
         except AggregatorUnavailable as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-        return reporting.report(self._core.world, counters)
+        while self._core.uncollected(asked_ns) and self._now() < asked_ns + COLLECT_NS:
+            await asyncio.sleep(COLLECT_LOOK_S)
+        return reporting.report(self._core.world, counters, self._now())
 
     # --- what the driver says, from its own threads ---
 

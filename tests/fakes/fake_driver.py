@@ -45,7 +45,9 @@ class FakeDriver:
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         return AggregatorCounters(
-            verdicts={row: {"accepted": 7} for row in range(self.capacity.rows)}, drops={"length": 3}
+            verdicts={row: {"accepted": 7} for row in range(self.capacity.rows)},
+            drops={"length": 3},
+            statistics=[(self.name, {"ports": {}})],
         )
 
     def stop(self) -> None:

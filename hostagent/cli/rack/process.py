@@ -24,7 +24,7 @@ from hostagent.rackserver.hierarchy.routes import Peer, Place
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
 from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError
-from hostagent.rackserver.tenants.report import Figures, figures_of, queued_in
+from hostagent.rackserver.tenants.report import Figures, figures_of
 from hostagent.rackserver.tenants.tenants import Registry
 from hostagent.rackserver.thread_pool import ThreadPool
 
@@ -77,7 +77,7 @@ class QueueWatch:
     def sample(self) -> None:
         """Take one sample."""
         for port in self._ports:
-            self.deepest[port.number] = max(self.deepest[port.number], queued_in(port))
+            self.deepest[port.number] = max(self.deepest[port.number], port.queued_out)
 
 
 class RunningServer(RunningAggregator):

@@ -118,6 +118,8 @@ class Member:
     leaving_ns: int = 0
     leave_request: int = 0
     statistics: dict[str, int] = field(default_factory=dict)
+    statistics_ns: int = 0
+    """When they came; 0: never."""
 
     @property
     def takes_part(self) -> bool:

@@ -77,7 +77,7 @@ class AggregatorDriver(ReconnectingDriver):
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """See Driver. A row that several jobs had holds the counters of the latest one, which start at zero here."""
         reply = self._ask("Counters", pb.CountersRequest(), timeout_s)
-        total = AggregatorCounters(drops=counted(reply.drops))
+        total = AggregatorCounters(drops=counted(reply.drops), statistics=[(self.name, self.statistics(timeout_s))])
         for job in sorted(reply.jobs, key=lambda job: int(job.job)):
             row = self._rows.get(job.job)
             if row is not None:

@@ -6,9 +6,9 @@ loads the program again where it manages programs, and reports this through `Dri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.p4.entries import JobEntries
@@ -26,6 +26,8 @@ class AggregatorCounters:
     """Row -> verdict -> frames."""
     verdict_bytes: dict[int, dict[str, int]] = field(default_factory=dict)
     drops: dict[str, int] = field(default_factory=dict)
+    statistics: list[tuple[str, Mapping[str, Any] | None]] = field(default_factory=list)
+    """Name of each aggregator, and what it tells of itself, as its ports' counters; None: it isn't one of ours."""
 
 
 class DriverEvents(Protocol):

@@ -106,6 +106,7 @@ class DriverGroup(ABC):
             for row, verdicts in counters.verdict_bytes.items():
                 _add(total.verdict_bytes.setdefault(row, {}), verdicts)
             _add(total.drops, counters.drops)
+            total.statistics.extend(counters.statistics)
         return total
 
     def stop(self) -> None:

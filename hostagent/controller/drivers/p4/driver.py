@@ -19,6 +19,7 @@ from google.protobuf import text_format
 
 from emulator.rpc.p4protos import p4info_pb2
 from emulator.rpc.p4protos import p4runtime_pb2 as p4
+from emulator.rpc.statistics import StatisticsError, read_statistics
 from emulator.rpc.tls import ClientTls
 from hostagent.controller.drivers.driver import (
     AggregatorCounters,
@@ -91,6 +92,7 @@ class P4RuntimeDriver(ReconnectingDriver):
         """Raises TlsError."""
         super().__init__()
         self._credentials = tls.credentials() if tls is not None else None
+        self._tls = tls
         self._address = address
         self._program = program
         self._device_id = device_id
@@ -112,7 +114,15 @@ class P4RuntimeDriver(ReconnectingDriver):
             drops = client.read([_whole_counter(names.counter_id(DROP_COUNTER))], timeout_s)
         except (SwitchAway, SwitchRefused) as error:
             raise AggregatorUnavailable(f"{self.name}: {error}") from error
-        return _counters(verdicts, drops)
+        counters = _counters(verdicts, drops)
+        counters.statistics.append((self.name, self._statistics(timeout_s)))
+        return counters
+
+    def _statistics(self, timeout_s: float) -> dict[str, Any] | None:
+        try:
+            return read_statistics(self._address, timeout_s, self._tls)
+        except StatisticsError:
+            return None
 
     # --- the thread ---
 

@@ -17,7 +17,7 @@ from hostagent.controller.core.core import Controller
 from hostagent.controller.core.model import SECOND_NS, Limits, Settings
 from hostagent.controller.core.ports import offer_from
 from hostagent.controller.persistence import read_state
-from hostagent.controller.server import ControllerServer
+from hostagent.controller.server import COLLECT_NS, ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 from hostagent.transport.engine import heartbeat_socket
@@ -86,6 +86,7 @@ class Rank:
 
     def __init__(self, service: Service, lowest: int = 0) -> None:
         self.lowest = lowest
+        self.counters: dict[str, int] = {}
         self.resumed: list[tuple[int, int]] = []
         self.left: list[tuple[int, int]] = []
         self.cause = ""
@@ -103,6 +104,9 @@ class Rank:
     def on_failed(self, job: int, failure: JobFailed) -> None:
         self.cause = str(failure)
         self.failed.set()
+
+    def on_collect(self, job: int) -> dict[str, int]:
+        return self.counters
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         self.left.append((rank, next_chunk))
@@ -324,3 +328,18 @@ def test_status_and_report(service: Service, ranks: list[Rank]) -> None:
     assert [(c.name, c.value) for c in report.jobs[0].verdicts] == [("accepted", 7)]
     assert [(c.name, c.value) for c in report.jobs[0].members[0].counters] == [("frames_sent", 12)]
     assert [(c.name, c.value) for c in report.drops] == [("length", 3)]
+
+
+def test_a_report_has_what_ranks_count_now_and_says_how_old_it_is(service: Service, ranks: list[Rank]) -> None:
+    gather(ranks)
+    ranks[0].counters, ranks[1].counters = {"frames_sent": 12}, {"frames_sent": 13}
+    with grpc.insecure_channel(service.address) as channel:
+        stub = SessionStub(channel)
+        first, ranks[0].counters = stub.Report(pb.ReportRequest(), timeout=WAIT_S), {"frames_sent": 20}
+        second = stub.Report(pb.ReportRequest(), timeout=WAIT_S)
+    counted = [[[c.value for c in member.counters] for member in report.jobs[0].members] for report in (first, second)]
+    assert counted == [[[12], [13], []], [[20], [13], []]]
+    ages_ns = [member.age_ns for member in second.jobs[0].members]
+    assert all(0 < age_ns < COLLECT_NS + SECOND_NS for age_ns in ages_ns[:2])
+    assert ages_ns[2] == 0, "it had nothing to say"
+    assert [(each.name, each.statistics) for each in second.aggregators] == [(FakeDriver.name, '{"ports": {}}')]
