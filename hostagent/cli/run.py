@@ -108,7 +108,12 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
     RESTORE,
-    option("--report", metavar="FILE", type=Path, help="File for the counters of aggregator and ranks, as JSON."),
+    option(
+        "--report",
+        metavar="FILE",
+        type=Path,
+        help="File for what aggregator and ranks counted: x.html as a page, any other as JSON.",
+    ),
     flag("-v", "--verbose", help="Logs of aggregator and controller on stderr."),
     forwards="arguments",
 )
@@ -153,6 +158,7 @@ def run(
       netsum run -n 4 train.py --epochs 3
       netsum run -n 4 --aggregator server train.py
       netsum run --tree 2x4 train.py
+      netsum run -n 4 --report run.html train.py
       netsum run -n 4 --aggregator server --checkpoint state \\
         --checkpoint-every 100 train.py
     """
@@ -198,7 +204,7 @@ def run(
         loads=loads,
         tls=client_tls(cacert, cert, private_key),
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
-        at_end=lambda where, code: _print_summary(where, report, ranks, code),
+        at_end=lambda where, code: _print_summary(where, report, ranks, code, script),
     )
     return run_training(options)
 
@@ -226,7 +232,7 @@ def _check_aggregator(text: str, lanes: int | None) -> Choice:
     return choice
 
 
-def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int) -> None:
+def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int, script: str) -> None:
     """Print at exit whether anything was summed, a summary, and the report's file."""
     from hostagent.cli.run_report import nothing_summed, summary, write
 
@@ -235,7 +241,7 @@ def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int
     for line in summary(where):
         print(f"{where.choice.title}: {line}", file=sys.stderr)
     if report is not None:
-        write(where, report)
+        write(where, report, script, code)
 
 
 def _ways(way: str, is_needed: bool) -> tuple[str, ...]:

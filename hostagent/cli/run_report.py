@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hostagent.transport.job import CALLS
 
 TIMEOUT_S = 10.0
 MESSAGES = "message/frames_sent"
+PAGES = (".html", ".htm")
 
 
 def gather(aggregator: Aggregator) -> dict[str, Any]:
@@ -102,7 +104,15 @@ def _counters(counters: Any) -> dict[str, int]:
     return {counter.name: counter.value for counter in counters}
 
 
-def write(aggregator: Aggregator, path: Path) -> None:
-    """Gather and write as JSON."""
+def write(aggregator: Aggregator, path: Path, script: str = "", code: int = 0) -> None:
+    """Gather and write: a page where the file's name ends with .html, else JSON. ``script``, ``code``: of the run."""
+    found = gather(aggregator)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(gather(aggregator), indent=1) + "\n")
+    if path.suffix.lower() not in PAGES:
+        path.write_text(json.dumps(found, indent=1) + "\n")
+        return
+    from hostagent.cli.bench.runner import machine_facts
+    from hostagent.cli.pages.run import RunFacts, render
+
+    facts = RunFacts(script, ("netsum", *sys.argv[1:]), f"the {aggregator.choice.title}", code, machine_facts())
+    path.write_text(render(found, facts))
