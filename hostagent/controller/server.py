@@ -180,16 +180,32 @@ class ControllerServer:
 
     async def Report(self, request: pb.ReportRequest, context: Any) -> pb.ReportReply:
         """Counters of the aggregator and of the ranks."""
+        try:
+            return await self._report_now()
+        except AggregatorUnavailable as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise
+
+    async def _report_now(self) -> pb.ReportReply:
         asked_ns = self._now()
         self._core.collect(asked_ns)
         self._done()
-        try:
-            counters = await asyncio.to_thread(self._driver.counters, COUNTER_TIMEOUT_S)
-        except AggregatorUnavailable as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        counters = await asyncio.to_thread(self._driver.counters, COUNTER_TIMEOUT_S)
         while self._core.uncollected(asked_ns) and self._now() < asked_ns + COLLECT_NS:
             await asyncio.sleep(COLLECT_LOOK_S)
         return reporting.report(self._core.world, counters, self._now())
+
+    def figures(self) -> tuple[pb.StatusReply, pb.ReportReply]:
+        """Status and Report, from another thread; an empty Report while the aggregator does not answer."""
+
+        async def take() -> tuple[pb.StatusReply, pb.ReportReply]:
+            try:
+                report = await self._report_now()
+            except AggregatorUnavailable:
+                report = pb.ReportReply()
+            return reporting.status(self._core.world, self._driver.name), report
+
+        return asyncio.run_coroutine_threadsafe(take(), self._loop).result(2 * COUNTER_TIMEOUT_S)
 
     # --- what the driver says, from its own threads ---
 
