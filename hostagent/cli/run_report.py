@@ -20,9 +20,9 @@ PAGES = (".html", ".htm")
 
 
 def gather(aggregator: Aggregator) -> dict[str, Any]:
-    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`. Of
-    several racks not "switch" but "racks", a list, each with its ``ranks``; of a tree "switches", a list in the order
-    of ``protocol.tree.regular_tree``.
+    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`;
+    "problem" where the aggregator did not answer the controller. Of several racks not "switch" but "racks", a list,
+    each with its ``ranks``; of a tree "switches", a list in the order of ``protocol.tree.regular_tree``.
 
     Raises grpc.RpcError when the controller does not answer.
     """
@@ -34,6 +34,7 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
         stub: Any = session_pb2_grpc.SessionStub(channel)  # type: ignore[no-untyped-call]
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
     found = {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops)}
+    found |= {"problem": reply.problem} if reply.problem else {}
     if len(aggregator.controls) > 1 and not aggregator.rack_of:
         return {**found, "switches": [statistics(replace(aggregator, control=each)) for each in aggregator.controls]}
     if len(aggregator.controls) > 1:

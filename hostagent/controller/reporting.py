@@ -15,7 +15,7 @@ def status(world: World, aggregator: str) -> pb.StatusReply:
     reply = pb.StatusReply(
         aggregator=aggregator,
         aggregator_ready=world.ready,
-        aggregator_problem=world.problem,
+        aggregator_problem=world.problem or world.silence,
         slots=world.slots.total,
         slots_free=world.slots.free,
         lanes=world.capacity.lanes if world.capacity is not None else 0,

@@ -26,33 +26,28 @@ def take(address: str) -> View:
     ``aggregator`` (name, ready, problem, slots, slots_free, lanes), ``switches`` (name, ``ports``: each with its
     counters, drops by reason, and ``rank`` and ``peer`` where it leads to one), ``jobs`` (state, slots, latencies of
     its chunks, verdicts of the aggregator, ``ranks`` with progress, lag and retransmissions), ``time_ns`` (monotonic).
-    Counters run from the beginning; see `since`. ``problem`` says why there are none.
+    Counters run from the beginning; see `since`. ``problem`` says why the aggregator's are missing.
     """
     import grpc
 
     from hostagent.protocol.services import session_pb2 as pb
     from hostagent.protocol.services import session_pb2_grpc
-    from hostagent.protocol.services.reasons import reason_of
 
     with grpc.insecure_channel(address) as channel:
         stub: Any = session_pb2_grpc.SessionStub(channel)  # type: ignore[no-untyped-call]
         status = stub.Status(pb.StatusRequest(), timeout=TIMEOUT_S)
-        problem = ""
-        try:
-            report = stub.Report(pb.ReportRequest(), timeout=2 * TIMEOUT_S)
-        except grpc.RpcError as error:
-            report, problem = pb.ReportReply(), reason_of(error)
-    return make_view(address, status, report, problem, time.monotonic_ns())
+        report = stub.Report(pb.ReportRequest(), timeout=2 * TIMEOUT_S)
+    return make_view(address, status, report, time.monotonic_ns())
 
 
-def make_view(address: str, status: Any, report: Any, problem: str, now_ns: int) -> View:
+def make_view(address: str, status: Any, report: Any, now_ns: int) -> View:
     """See `take`. ``status``: a StatusReply; ``report``: a ReportReply."""
     by_job = {job.job: job for job in report.jobs}
     jobs = [_job(job, by_job.get(job.job)) for job in status.jobs]
     return {
         "controller": address,
         "time_ns": now_ns,
-        "problem": problem,
+        "problem": report.problem,
         "aggregator": {
             "name": status.aggregator,
             "ready": status.aggregator_ready,

@@ -73,7 +73,7 @@ def render(view: View) -> Group:
     ranks = [(job, rank) for job in view["jobs"] for rank in job["ranks"]]
     return Group(
         Text(headline(view)),
-        *([Text(f"no counters: {view['problem']}", "bold red")] if view["problem"] else ()),
+        *([Text(f"no counters of the aggregator: {view['problem']}", "bold red")] if view["problem"] else ()),
         *([make_table(columns, rows, "\nports")] if rows else ()),
         make_table(JOB_COLUMNS, map(_job, view["jobs"]), "\njobs") if view["jobs"] else Text("\nno jobs yet"),
         *(

@@ -20,6 +20,8 @@ class FakeDriver:
         self.capacity = capacity
         self.entries_of: dict[int, JobEntries] = {}
         self.epochs: list[int] = []
+        self.quiet: list[str] = []
+        """Names of aggregators that do not answer."""
         self.events: DriverEvents | None = None
 
     def start(self, events: DriverEvents, expected: Sequence[JobEntries]) -> None:
@@ -49,6 +51,9 @@ class FakeDriver:
             drops={"length": 3},
             statistics=[(self.name, {"ports": {}})],
         )
+
+    def silent(self, timeout_s: float) -> list[str]:
+        return list(self.quiet)
 
     def stop(self) -> None:
         self.events = None

@@ -149,6 +149,10 @@ class Controller:
         if job in self.world.jobs:
             self.world.jobs[job].delivery_problem = why
 
+    def aggregators_silent(self, which: str) -> None:
+        """Aggregators that do not answer, for the causes of jobs that fail meanwhile; "": all answer."""
+        self.world.silence = which
+
     def expected_entries(self) -> list[JobEntries]:
         """What the aggregator should know if it has forgotten nothing: for a driver that has just connected."""
         states = (JobState.RUNNING, JobState.RESUMING)

@@ -220,6 +220,8 @@ class World:
     ready: bool = False
     """The aggregator is reachable."""
     problem: str = "not connected yet"
+    silence: str = ""
+    """Which aggregators have not answered for a while, though nothing is broken."""
     lost_ns: int = 0
     """Since when it isn't ready."""
     started_ns: int = 0

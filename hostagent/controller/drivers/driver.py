@@ -50,7 +50,7 @@ class DriverEvents(Protocol):
 
 
 class Driver(Protocol):
-    """One aggregator. No method but `counters` and `stop` waits for anything."""
+    """One aggregator. No method but `counters`, `silent` and `stop` waits for anything."""
 
     @property
     def name(self) -> str:
@@ -67,6 +67,9 @@ class Driver(Protocol):
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """Reads what it has counted. Raises AggregatorUnavailable."""
+
+    def silent(self, timeout_s: float) -> list[str]:
+        """Names, for people, of aggregators that take connections and do not answer within ``timeout_s``."""
 
     def stop(self) -> None:
         """Ends threads and connections; the aggregator keeps its jobs."""

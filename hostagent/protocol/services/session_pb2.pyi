@@ -439,14 +439,16 @@ class ReportRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ReportReply(_message.Message):
-    __slots__ = ("jobs", "drops", "aggregators")
+    __slots__ = ("jobs", "drops", "aggregators", "problem")
     JOBS_FIELD_NUMBER: _ClassVar[int]
     DROPS_FIELD_NUMBER: _ClassVar[int]
     AGGREGATORS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
     jobs: _containers.RepeatedCompositeFieldContainer[JobReport]
     drops: _containers.RepeatedCompositeFieldContainer[Counter]
     aggregators: _containers.RepeatedCompositeFieldContainer[AggregatorReport]
-    def __init__(self, jobs: _Optional[_Iterable[_Union[JobReport, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., aggregators: _Optional[_Iterable[_Union[AggregatorReport, _Mapping]]] = ...) -> None: ...
+    problem: str
+    def __init__(self, jobs: _Optional[_Iterable[_Union[JobReport, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., aggregators: _Optional[_Iterable[_Union[AggregatorReport, _Mapping]]] = ..., problem: _Optional[str] = ...) -> None: ...
 
 class AggregatorReport(_message.Message):
     __slots__ = ("name", "statistics")

@@ -78,7 +78,7 @@ def report(frames: int = 10, late: int = 0) -> pb.ReportReply:
 
 
 def view(now_ns: int = 0, **changes: int) -> View:
-    return make_view("127.0.0.1:1", status(), report(**changes), "", now_ns)
+    return make_view("127.0.0.1:1", status(), report(**changes), now_ns)
 
 
 def shown(value: View) -> str:
@@ -143,7 +143,7 @@ def test_a_terminal_shows_ports_jobs_and_the_rank_that_does_not_answer() -> None
 def test_without_an_aggregator_the_reason_and_the_ranks_are_shown(ready: bool) -> None:
     away = copy.deepcopy(status())
     away.aggregator_ready, away.aggregator_problem = ready, "nothing answers there"
-    text = shown(make_view("127.0.0.1:1", away, pb.ReportReply(), "is not connected", 0))
-    assert "no counters: is not connected" in text
+    text = shown(make_view("127.0.0.1:1", away, pb.ReportReply(problem="is not connected"), 0))
+    assert "no counters of the aggregator: is not connected" in text
     assert ("NOT READY: nothing answers there" in text) == (not ready)
     assert "joined" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ from typing import Any
 import grpc
 import pytest
 
+from hostagent.controller import server
 from hostagent.controller.core.core import Controller
 from hostagent.controller.core.model import SECOND_NS, Limits, Settings
 from hostagent.controller.core.ports import offer_from
+from hostagent.controller.drivers import silence
 from hostagent.controller.persistence import read_state
 from hostagent.controller.server import COLLECT_NS, ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
@@ -45,6 +48,8 @@ class Service:
     def __init__(self, driver: FakeDriver, state: Path | None, host: str = "127.0.0.1") -> None:
         self.driver, self.state, self.host, self.port = driver, state, host, 0
         self.settings = Settings("here", limits=SHORT)
+        self.told = threading.Event()
+        """A problem was reported."""
 
     def start(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -59,7 +64,7 @@ class Service:
         saved = read_state(self.state) if self.state is not None else None
         now_ns, wall_s = time.monotonic_ns(), int(time.time())
         core = Controller(self.settings, PORTS, now_ns=now_ns, wall_s=wall_s, saved=saved)
-        server = ControllerServer(core, self.driver, self.state)
+        server = ControllerServer(core, self.driver, self.state, lambda text: self.told.set())
         await server.start(self.host, self.port)
         return server
 
@@ -343,3 +348,24 @@ def test_a_report_has_what_ranks_count_now_and_says_how_old_it_is(service: Servi
     assert all(0 < age_ns < COLLECT_NS + SECOND_NS for age_ns in ages_ns[:2])
     assert ages_ns[2] == 0, "it had nothing to say"
     assert [(each.name, each.statistics) for each in second.aggregators] == [(FakeDriver.name, '{"ports": {}}')]
+
+
+def test_a_silent_aggregator_is_reported_and_is_the_cause_of_what_fails_meanwhile(
+    service: Service, ranks: list[Rank], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LOOK_S", 0.01)
+    monkeypatch.setattr(silence, "SILENT_S", 0.0)
+    service.stop()
+    service.told = threading.Event()
+    service.start()
+    job = gather(ranks)[0].job
+    service.driver.quiet = ["the aggregator fake (process 7)"]
+    assert service.told.wait(WAIT_S)
+    assert service.status().aggregator_problem.startswith("the aggregator fake (process 7): no answer for")
+    with grpc.insecure_channel(service.address) as channel:
+        report = SessionStub(channel).Report(pb.ReportRequest(), timeout=WAIT_S)
+    assert report.problem.startswith("the aggregator fake (process 7)")
+    assert len(report.jobs[0].members) == len(ranks), "the ranks are asked all the same"
+    ranks[0].client.fail(job, "Timed out waiting")
+    assert ranks[1].failed.wait(WAIT_S)
+    assert re.match(r"the aggregator fake \(process 7\): no answer .*So rank 0 .*Timed out waiting", ranks[1].cause)
