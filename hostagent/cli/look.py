@@ -1,8 +1,10 @@
-"""``netsum status`` and ``top``: what a run is doing."""
+"""``netsum status``, ``top`` and ``report``: what a run is doing, what an experiment has found."""
 
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 from hostagent.cli.options import AS_JSON
 from hostagent.cli.parsing import UsageError, address, argument, command, flag, number, option
@@ -47,6 +49,34 @@ def top(controller: str | None = None, *, once: bool = False, interval: float = 
     from hostagent.launch.top import run_top
 
     return run_top(_chosen(controller), once=once, as_json=as_json, interval_s=interval)
+
+
+@command(
+    argument("folder", metavar="DIR", type=Path, help="Folder of an experiment, as mininet/allreduce.py writes it."),
+    option("-o", "--output", metavar="FILE", type=Path, help="File for the page. Default: report.html in DIR."),
+    option(
+        "--measured",
+        metavar="NAME,...",
+        help="Columns that were measured. Default: those after the column call, repeat, run or seed.",
+    ),
+)
+def report(folder: Path, *, output: Path | None = None, measured: str = "") -> int:
+    """Write the page of an experiment: configuration, plots, tables, and the command that repeats it.
+
+    The folder has CSV files with a row for each call, and pictures (.png).
+
+    Examples:
+      netsum report results
+      netsum report sweep --measured ms,bytes -o sweep.html
+    """
+    from hostagent.cli.pages.experiment import ExperimentError, write_page
+
+    try:
+        print(write_page(folder, output, [name for name in measured.split(",") if name]))
+    except ExperimentError as error:
+        print(f"netsum report: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _chosen(controller: str | None) -> str:
