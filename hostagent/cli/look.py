@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from hostagent.cli.options import AS_JSON
-from hostagent.cli.parsing import UsageError, address, argument, command, flag, number, option
+from hostagent.cli.parsing import UsageError, address, argument, command, flag, integer, number, option
 
 CONTROLLER = argument(
     "controller",
@@ -33,10 +33,23 @@ def status(controller: str | None = None, *, as_json: bool = False) -> int:
 @command(
     CONTROLLER,
     flag("--once", help="Print the view once and end, also in a terminal."),
+    option(
+        "--web",
+        metavar="PORT",
+        type=integer(0, 65535),
+        help="Serve a page with topology, loads and jobs on this port of 127.0.0.1; 0: any.",
+    ),
     option("--interval", metavar="SECONDS", type=number(0.1, 3600.0), help="Time between two looks."),
     AS_JSON,
 )
-def top(controller: str | None = None, *, once: bool = False, interval: float = 1.0, as_json: bool = False) -> int:
+def top(
+    controller: str | None = None,
+    *,
+    once: bool = False,
+    web: int | None = None,
+    interval: float = 1.0,
+    as_json: bool = False,
+) -> int:
     """Watch a run: ports, slots by job, latency of chunks, retransmissions, lag of each rank.
 
     Lag is how many operations, and chunks, a rank is behind the foremost of its job. Latencies are of the chunks since
@@ -45,10 +58,35 @@ def top(controller: str | None = None, *, once: bool = False, interval: float = 
     Examples:
       netsum top
       netsum top 127.0.0.1:50100 --once --json
+      netsum top --web 8080
     """
     from hostagent.launch.top import run_top
 
+    if web is not None:
+        return _serve(_chosen(controller), web)
     return run_top(_chosen(controller), once=once, as_json=as_json, interval_s=interval)
+
+
+def _serve(controller: str, port: int) -> int:
+    """Serve the live page until Ctrl-C."""
+    import grpc
+
+    from hostagent.cli.pages.live import LiveServer, WebError
+    from hostagent.launch.live_view import take
+    from hostagent.protocol.services.reasons import reason_of
+
+    try:
+        take(controller)
+        server = LiveServer(port, lambda: take(controller))
+    except grpc.RpcError as error:
+        print(f"netsum top: no controller answers at {controller}: {reason_of(error)}", file=sys.stderr)
+        return 1
+    except WebError as error:
+        print(f"netsum top: --web: {error}", file=sys.stderr)
+        return 1
+    print(server.address, flush=True)
+    server.serve()
+    return 0
 
 
 @command(
