@@ -113,7 +113,7 @@ def test_a_controller_that_has_gone_is_said() -> None:
 def test_a_browser_draws_the_tree_with_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hostagent.cli.pages.live.FRESH_S", 0.0)
     with serving(running()) as server:
-        text = chromium(tmp_path, server.address, "--dump-dom", wait_ms=3500)
+        text = chromium(tmp_path, server.address, "--dump-dom", wait_ms=3500).partition("<script>")[0]
     nodes = set(re.findall(r'data-node="([^"]+)"', text))
     assert nodes == {*(f"rank {n}" for n in range(4)), *(f"p4runtime://{name}" for name in ("root", "leaf0", "leaf1"))}
     loads = sorted(int(load) for load in re.findall(r'data-load="(\d+)"', text))
