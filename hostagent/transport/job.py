@@ -130,6 +130,8 @@ class OperationCounts:
     """
 
     def __init__(self) -> None:
+        self._names: dict[tuple[str, int, str, int], str] = {}
+        """Of kinds of operations that have been called: making a name takes longer than counting."""
         self._calls: dict[str, int] = {}
         self._times_ns: dict[str, int] = {}
         self._open: deque[tuple[int, str, int]] = deque()
@@ -140,9 +142,14 @@ class OperationCounts:
 
     def add(self, number: int, operation: Operation, now_ns: int) -> None:
         """Count one call."""
-        name = f"{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
-        if name not in self._calls and len(self._calls) >= MOST_KINDS:
-            name = "other"
+        key = (operation.collective, int(operation.kind), operation.dtype, operation.elements)
+        name = self._names.get(key)
+        if name is None:
+            name = f"{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
+            if len(self._names) >= MOST_KINDS:
+                name = "other"
+            else:
+                self._names[key] = name
         self._calls[name] = self._calls.get(name, 0) + 1
         self._open.append((number, name, now_ns))
 
@@ -150,7 +157,7 @@ class OperationCounts:
         """Count the time of operations that have ended, the oldest first. ``ended_ns``: by number, a ring."""
         while self._open and is_done(self._open[0][0]):
             number, name, called_ns = self._open.popleft()
-            began_ns, end_ns = max(called_ns, self.leased_ns), int(ended_ns[number % len(ended_ns)])
+            began_ns, end_ns = max(called_ns, self.leased_ns), ended_ns.item(number % ended_ns.size)
             self._times_ns[name] = self._times_ns.get(name, 0) + max(0, end_ns - began_ns)
             self._began_ns = self._began_ns or began_ns
             self._in_flight_ns += max(0, end_ns - max(began_ns, self._ended_ns))  # what overlaps counts once
