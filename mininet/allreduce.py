@@ -27,6 +27,7 @@ from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
 from emulator.ports.units import size_bytes
 from hostagent.cli.bench.runner import commit
+from hostagent.cli.pages.experiment import note, write_page
 
 BACKENDS = {"netsum": "summed in the switch", "gloo": "gloo's ring"}
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
@@ -225,7 +226,12 @@ def parsed() -> argparse.Namespace:
         choices=(*KINDS, VirtualStar.kind),
         help="default: mininet where it is installed, else namespaces; virtual: simulated frame by frame, netsum alone",
     )
-    add("--out", type=Path, metavar="DIR", help="folder for calls.csv, a row for each call, and allreduce.png")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder for calls.csv, a row for each call, allreduce.png and report.html",
+    )
     options = parser.parse_args()
     if not 2 <= options.workers <= MOST_WORKERS:
         parser.error(f"--workers is from 2 to {MOST_WORKERS}")
@@ -274,6 +280,9 @@ def main() -> None:
             file.close()
     if options.out:
         draw(rows, options.out / "allreduce.png")
+        first = rows[0]
+        note(options.out, f"Time of an allreduce: {first['workers']} hosts in a star, on {first['network']}")
+        print(f"page: {write_page(options.out)}")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from emulator.native.gc_pause import gc_paused
 from emulator.native.object_code import release_linker
 from emulator.p4.errors import CompileError
 from emulator.p4.library import ProgramNotFound, find_program
+from emulator.p4runtime import metrics
 from emulator.p4runtime.commands.service import commands_handler
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.entities.statistics import statistics_handler
 from emulator.p4runtime.flavor import SPECIFICATION, Flavor
 from emulator.p4runtime.listen_before_ready import Listening
 from emulator.p4runtime.pipeline.compilation import compile_config
@@ -48,7 +48,9 @@ from emulator.ports.port import SwitchPort
 from emulator.ports.sockets.tcp import TcpSwitchPort
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_ports
+from emulator.rpc.metrics import MetricsEndpoint, MetricsError
 from emulator.rpc.p4protos import p4runtime_pb2
+from emulator.rpc.statistics import statistics_handler
 from emulator.rpc.tls import ServerTls
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import ENGINES, WITH_SOURCE, load
@@ -87,6 +89,8 @@ class SwitchOptions:
     """None: the P4Runtime server is without TLS."""
     translation: Path | None = None
     """A file with the values of types that have `@p4runtime_translation`; see `emulator.p4runtime.translation`."""
+    metrics: str | None = None
+    """Listening address for Prometheus; None: no metrics."""
     flavor: Flavor = SPECIFICATION
     """What the P4Runtime server does where servers differ."""
     die_with_parent: bool = False
@@ -118,6 +122,7 @@ class RunningSwitch:
     def __init__(self, options: SwitchOptions, compiled: Compiled | None, listening: Listening | None = None) -> None:
         self.options = options
         self._listening = listening or Listening(options.grpc_server_addr, tls=options.tls)
+        self.metrics: MetricsEndpoint | None = None
         self.ended_in_time = True
         """Whether all threads were gone when the context was left; one may still be compiling."""
         self._compiled = compiled
@@ -157,6 +162,9 @@ class RunningSwitch:
             self._stack.callback(self.cpu.stop)
         self.server = self._listening.serve(self.device, (statistics_handler(self.statistics), self._commands()))
         self._stack.callback(self._stop_server)
+        if options.metrics is not None:
+            self.metrics = MetricsEndpoint(options.metrics, lambda: metrics.collect(self.statistics()))
+            self._stack.callback(self.metrics.close)
 
     def _target(self) -> Target:
         engine = self.options.engine
@@ -227,6 +235,7 @@ class RunningSwitch:
             "program": self._program_name(),
             "engine": self.options.engine,
             "ports": {str(port.number): _spec_of(port) for port in self.ports},
+            **({"metrics": f"http://{self.metrics.address}/metrics"} if self.metrics is not None else {}),
             **({"cpu_port": self.cpu.port.number} if self.cpu is not None else {}),
         }
 
@@ -349,6 +358,7 @@ def run_switch(
         ServerError,
         PackageError,
         DataPlaneFailure,
+        MetricsError,
         ProgramNotFound,
         TranslationFileError,
     ) as error:

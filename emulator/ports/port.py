@@ -243,6 +243,8 @@ class PortStatistics:
     """What impairments did to frames besides dropping them; zeros left out."""
     links: dict[str, dict[str, int]] = field(default_factory=dict)
     """What the impairments did, by direction (in, out)."""
+    queued_out: int = 0
+    """Frames that the other end has not taken yet; of a switch's end."""
 
 
 def common_statistics(state: Any) -> dict[str, Any]:
@@ -345,7 +347,13 @@ class SwitchPort:
                 values["drops"][reason] = total
         links = {"in": self._inbound, "out": self._outbound}
         values["links"] = {name: link.statistics() for name, link in links.items() if link is not None}
-        return PortStatistics(**values)
+        return PortStatistics(**values, queued_out=self.queued_out)
+
+    @property
+    def queued_out(self) -> int:
+        """Frames that wait for the other end; from any thread."""
+        ring = self.wire_ring
+        return max(0, int(ring["tail"]) - int(ring["limit"]) + int(ring["mask"]) + 1)
 
     def settle(self) -> None:
         """See port_settle, and attend."""

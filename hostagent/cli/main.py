@@ -83,7 +83,9 @@ BENCH = Group(
 COMMANDS: Mapping[str, Entry | Group] = {
     "demo": Entry("demo.command:demo", "Train a small CNN through the P4 switch, then on gloo, and compare."),
     "run": Entry("run:run", "Run a torch script on N ranks; a switch or server sums its gradients."),
-    "status": Entry("run:status", "Show a controller's jobs and their members, its ports and slots."),
+    "status": Entry("look:status", "Show a controller's jobs and their members, its ports and slots."),
+    "top": Entry("look:top", "Watch a run: ports, slots, latencies, retransmissions, lag of each rank."),
+    "report": Entry("look:report", "Write the HTML page of an experiment's folder."),
     "doctor": Entry("run:doctor", "Show what this machine lacks for netsum, and why it matters."),
     "switch": Entry("network:switch", "Run a P4 program as a switch with a P4Runtime server."),
     "bridge": Entry("network:bridge", "Join ports of ranks with network interfaces: in front of real bmv2."),

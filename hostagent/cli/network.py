@@ -15,6 +15,7 @@ from hostagent.cli.options import (
     DIE_WITH_PARENT,
     INCLUDE,
     LONGEST_FRAME,
+    METRICS,
     PRIVATE_KEY,
     QUIET,
     TREE,
@@ -76,6 +77,7 @@ BRIDGE_PAIR = 256
         help="Number of egress queues of each port, one for each value of standard_metadata.priority.",
     ),
     option("--engine", metavar="ENGINE", help="Execution engine: llvm, or interpreter (slow, for comparison)."),
+    METRICS,
     QUIET,
     DIE_WITH_PARENT,
 )
@@ -97,6 +99,7 @@ def switch(
     cpu_port: int | None = None,
     priority_queues: int = 1,
     engine: str = "llvm",
+    metrics: str | None = None,
     quiet: bool = False,
     die_with_parent: bool = False,
 ) -> int:
@@ -104,7 +107,7 @@ def switch(
 
     Example:
       netsum switch p4src/router.p4 --port 1=udp:127.0.0.1:5001 \\
-        --port 2=udp:127.0.0.1:5002
+        --port 2=udp:127.0.0.1:5002 --metrics 127.0.0.1:9464
     """
     from emulator.native.gc_pause import gc_paused
     from emulator.p4runtime.listen_before_ready import EarlyListening, Listening
@@ -135,6 +138,7 @@ def switch(
         cpu_port=cpu_port,
         priority_queues=priority_queues,
         engine=engine,
+        metrics=metrics,
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
@@ -219,6 +223,7 @@ def bridge(
     option("--state", metavar="FILE", type=Path, help="File that keeps epochs unique across restarts."),
     WAY,
     TREE,
+    METRICS,
     DIE_WITH_PARENT,
 )
 def controller(
@@ -240,6 +245,7 @@ def controller(
     state: Path | None = None,
     way: str = "ring",
     tree: tuple[int, ...] = (),
+    metrics: str | None = None,
     die_with_parent: bool = False,
     given: Mapping[str, str],
 ) -> int:
@@ -270,6 +276,7 @@ def controller(
         die_with_parent=die_with_parent,
         way=way,
         tree=tree,
+        metrics=metrics,
     )
     return run_controller(options)
 

@@ -30,6 +30,7 @@ CHECKPOINT_SECONDS = option(
 LONGEST_FRAME = option(
     "--longest-frame", metavar="BYTES", type=integer(64, 65536), help="Maximum frame size of shm ports, bytes."
 )
+METRICS = option("--metrics", metavar="HOST:PORT", type=address, help="Listening address for Prometheus.")
 LISTEN = option(
     "--listen",
     metavar="HOST:PORT",

@@ -1,8 +1,7 @@
-"""``netsum run``, ``status`` and ``doctor``: the commands for users with a training script."""
+"""``netsum run`` and ``doctor``: the commands for users with a training script."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from math import prod
@@ -109,7 +108,12 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
     RESTORE,
-    option("--report", metavar="FILE", type=Path, help="File for the counters of aggregator and ranks, as JSON."),
+    option(
+        "--report",
+        metavar="FILE",
+        type=Path,
+        help="File for what aggregator and ranks counted: x.html as a page, any other as JSON.",
+    ),
     flag("-v", "--verbose", help="Logs of aggregator and controller on stderr."),
     forwards="arguments",
 )
@@ -155,6 +159,7 @@ def run(
       netsum run -n 4 --aggregator server train.py
       netsum run --tree 2x4 train.py
       netsum run --tree 2x4 --aggregator server train.py
+      netsum run -n 4 --report run.html train.py
       netsum run -n 4 --aggregator server --checkpoint state \\
         --checkpoint-every 100 train.py
     """
@@ -200,7 +205,7 @@ def run(
         loads=loads,
         tls=client_tls(cacert, cert, private_key),
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
-        at_end=lambda where, code: _print_summary(where, report, ranks, code),
+        at_end=lambda where, code: _print_summary(where, report, ranks, code, script),
     )
     return run_training(options)
 
@@ -228,7 +233,7 @@ def _check_aggregator(text: str, lanes: int | None) -> Choice:
     return choice
 
 
-def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int) -> None:
+def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int, script: str) -> None:
     """Print at exit whether anything was summed, a summary, and the report's file."""
     from hostagent.cli.run_report import nothing_summed, summary, write
 
@@ -237,7 +242,7 @@ def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int
     for line in summary(where):
         print(f"{where.choice.title}: {line}", file=sys.stderr)
     if report is not None:
-        write(where, report)
+        write(where, report, script, code)
 
 
 def _ways(way: str, is_needed: bool) -> tuple[str, ...]:
@@ -257,30 +262,6 @@ def _server_options(
     passed = {"cores": cores, "checkpoint": checkpoint, "checkpoint-every": every, "checkpoint-seconds": seconds}
     words = [word for name, value in passed.items() if value is not None for word in (f"--{name}", str(value))]
     return (*words, *(() if restore else ("--no-restore",)))
-
-
-@command(
-    argument(
-        "controller",
-        metavar="HOST:PORT",
-        nargs="?",
-        type=address,
-        help="Address of the controller. Default: NETSUM_CONTROLLER.",
-    ),
-    AS_JSON,
-)
-def status(controller: str | None = None, *, as_json: bool = False) -> int:
-    """Show what a controller knows: jobs and their members, ports, slots.
-
-    Example:
-      netsum status 127.0.0.1:50100
-    """
-    from hostagent.launch.status import run_status
-
-    address = controller or os.environ.get("NETSUM_CONTROLLER")
-    if not address:
-        raise UsageError("missing: give HOST:PORT, or set NETSUM_CONTROLLER", "HOST:PORT")
-    return run_status(address, as_json)
 
 
 @command(AS_JSON)

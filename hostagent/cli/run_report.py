@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
+from emulator.rpc.statistics import StatisticsError, read_statistics
 from hostagent.controller.drivers.aggregator import read_statistics as read_our_statistics
 from hostagent.controller.drivers.driver import AggregatorUnavailable
 from hostagent.launch.aggregators import Aggregator, choose
@@ -15,12 +16,13 @@ from hostagent.transport.job import CALLS
 
 TIMEOUT_S = 10.0
 MESSAGES = "message/frames_sent"
+PAGES = (".html", ".htm")
 
 
 def gather(aggregator: Aggregator) -> dict[str, Any]:
-    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`. Of
-    several racks not "switch" but "racks", a list, each with its ``ranks``; of a tree "switches", a list in the order
-    of ``protocol.tree.regular_tree``.
+    """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`;
+    "problem" where the aggregator did not answer the controller. Of several racks not "switch" but "racks", a list,
+    each with its ``ranks``; of a tree "switches", a list in the order of ``protocol.tree.regular_tree``.
 
     Raises grpc.RpcError when the controller does not answer.
     """
@@ -32,6 +34,7 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
         stub: Any = session_pb2_grpc.SessionStub(channel)  # type: ignore[no-untyped-call]
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
     found = {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops)}
+    found |= {"problem": reply.problem} if reply.problem else {}
     if len(aggregator.controls) > 1 and not aggregator.rack_of:
         root, *others = aggregator.controls
         below = [replace(aggregator, control=each, choice=choose("p4")) for each in others]
@@ -104,7 +107,15 @@ def _counters(counters: Any) -> dict[str, int]:
     return {counter.name: counter.value for counter in counters}
 
 
-def write(aggregator: Aggregator, path: Path) -> None:
-    """Gather and write as JSON."""
+def write(aggregator: Aggregator, path: Path, script: str = "", code: int = 0) -> None:
+    """Gather and write: a page where the file's name ends with .html, else JSON. ``script``, ``code``: of the run."""
+    found = gather(aggregator)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(gather(aggregator), indent=1) + "\n")
+    if path.suffix.lower() not in PAGES:
+        path.write_text(json.dumps(found, indent=1) + "\n")
+        return
+    from hostagent.cli.bench.runner import machine_facts
+    from hostagent.cli.pages.run import RunFacts, render
+
+    facts = RunFacts(script, ("netsum", *sys.argv[1:]), f"the {aggregator.choice.title}", code, machine_facts())
+    path.write_text(render(found, facts))

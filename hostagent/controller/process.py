@@ -21,7 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from emulator.ports.errors import PortError
+from emulator.rpc.metrics import MetricsEndpoint, MetricsError
 from emulator.rpc.tls import ClientTls, TlsError
+from hostagent.controller import metrics
 from hostagent.controller.core.core import Controller
 from hostagent.controller.core.model import Settings
 from hostagent.controller.core.ports import PortOffer, offer_from
@@ -79,6 +81,8 @@ class ControllerOptions:
     tree: tuple[int, ...] = ()
     """Of a tree of aggregators: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
     order of ``regular_tree``. All below the root are P4 switches."""
+    metrics: str | None = None
+    """Listening address for Prometheus; None: no metrics."""
 
 
 class TerminalFormatter(logging.Formatter):
@@ -113,7 +117,7 @@ def run_controller(options: ControllerOptions) -> int:
         options = replace(options, aggregator=options.aggregator.removesuffix("-") + address)
     try:
         return asyncio.run(_serve(options))
-    except (OptionError, PortError, StateFileError, ListenError, ProgramError, TlsError) as error:
+    except (OptionError, PortError, StateFileError, ListenError, ProgramError, TlsError, MetricsError) as error:
         print(f"netsum controller: {error}", file=sys.stderr)
         return 1
 
@@ -134,9 +138,15 @@ async def _serve(options: ControllerOptions) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     await server.start(host, port)
+    endpoint = None
     try:
+        if options.metrics is not None:
+            endpoint = MetricsEndpoint(options.metrics, lambda: metrics.collect(*server.figures()))
+            log.info("metrics at http://%s/metrics", endpoint.address)
         return await _live(server, host, core, ended)
     finally:
+        if endpoint is not None:
+            await asyncio.to_thread(endpoint.close)
         await server.stop()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from hostagent.controller.core.model import Job, World
@@ -14,7 +15,7 @@ def status(world: World, aggregator: str) -> pb.StatusReply:
     reply = pb.StatusReply(
         aggregator=aggregator,
         aggregator_ready=world.ready,
-        aggregator_problem=world.problem,
+        aggregator_problem=world.problem or world.silence,
         slots=world.slots.total,
         slots_free=world.slots.free,
         lanes=world.capacity.lanes if world.capacity is not None else 0,
@@ -51,12 +52,15 @@ def _job_status(world: World, job: Job) -> pb.JobStatus:
     return message
 
 
-def report(world: World, counters: AggregatorCounters) -> pb.ReportReply:
+def report(world: World, counters: AggregatorCounters, now_ns: int) -> pb.ReportReply:
     """The aggregator's counters by job, and the ranks' counters.
 
     A row belongs to the latest job that had it; it counts on from what earlier jobs left there.
     """
     reply = pb.ReportReply(drops=_counters(counters.drops))
+    for name, statistics in counters.statistics:
+        text = json.dumps(statistics) if statistics is not None else ""
+        reply.aggregators.append(pb.AggregatorReport(name=name, statistics=text))
     rows: set[int] = set()
     for job in [*world.jobs.values(), *reversed(world.ended)]:
         report = pb.JobReport(job=job.job, group=job.label, size=job.size)
@@ -66,7 +70,8 @@ def report(world: World, counters: AggregatorCounters) -> pb.ReportReply:
             report.verdict_bytes.extend(_counters(counters.verdict_bytes.get(job.row, {})))
         rows.add(job.row)
         for rank, member in sorted(job.members.items()):
-            report.members.append(pb.MemberReport(rank=rank, counters=_counters(member.statistics)))
+            age_ns = max(1, now_ns - member.statistics_ns) if member.statistics_ns else 0
+            report.members.append(pb.MemberReport(rank=rank, counters=_counters(member.statistics), age_ns=age_ns))
         reply.jobs.append(report)
     return reply
 

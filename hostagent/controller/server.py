@@ -19,7 +19,8 @@ from hostagent.controller import reporting
 from hostagent.controller.core.core import Controller
 from hostagent.controller.core.effects import Disconnect, Effect, Install, Log, Remove, Save, Send
 from hostagent.controller.core.model import SECOND_NS, Capacity
-from hostagent.controller.drivers.driver import AggregatorUnavailable, Driver
+from hostagent.controller.drivers.driver import AggregatorCounters, AggregatorUnavailable, Driver
+from hostagent.controller.drivers.silence import LOOK_S, PING_TIMEOUT_S, SILENT_S, SilenceWatch, advice
 from hostagent.controller.persistence import write_state
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import add_SessionServicer_to_server
@@ -29,6 +30,9 @@ LISTEN_ATTEMPTS = 20
 """Nearly always the first attempt gives a UDP port with a number that is free for TCP, too."""
 
 COUNTER_TIMEOUT_S = 5.0
+COLLECT_NS = SECOND_NS // 2
+"""How long a report waits for the ranks' counters: a rank that computes answers at once, one that is stopped never."""
+COLLECT_LOOK_S = 0.005
 
 SHORTEST_TIMER_NS = 1_000_000
 """No bound here is finer; a deadline that stays in the past must not take a core."""
@@ -70,6 +74,7 @@ class ControllerServer:
         self._report = report
         self._away: asyncio.TimerHandle | None = None
         """Timer from the loss of the aggregator to its return."""
+        self._silence_task: asyncio.Task[None] | None = None
         self._server: Any = None
         self._heartbeats: asyncio.DatagramTransport | None = None
         self.port = 0
@@ -84,12 +89,15 @@ class ControllerServer:
         self._perform()
         self._driver.start(self, self._core.expected_entries())
         self._arm()
+        self._silence_task = self._loop.create_task(self._watch_silence())
 
     async def stop(self) -> None:
         """Ends all streams; ranks take it for a controller that may come back."""
         for timer in (self._timer, self._away):
             if timer is not None:
                 timer.cancel()
+        if self._silence_task is not None:
+            self._silence_task.cancel()
         await asyncio.to_thread(self._driver.stop)
         for queue in self._streams.values():
             queue.put_nowait(None)
@@ -177,11 +185,32 @@ class ControllerServer:
 
     async def Report(self, request: pb.ReportRequest, context: Any) -> pb.ReportReply:
         """Counters of the aggregator and of the ranks."""
-        try:
-            counters = await asyncio.to_thread(self._driver.counters, COUNTER_TIMEOUT_S)
-        except AggregatorUnavailable as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
-        return reporting.report(self._core.world, counters)
+        return await self._report_now()
+
+    async def _report_now(self) -> pb.ReportReply:
+        asked_ns = self._now()
+        self._core.collect(asked_ns)
+        self._done()
+        problem, counters = self._core.world.silence, AggregatorCounters()
+        if not problem:
+            try:
+                counters = await asyncio.to_thread(self._driver.counters, COUNTER_TIMEOUT_S)
+            except AggregatorUnavailable as error:
+                problem = str(error)
+        while self._core.uncollected(asked_ns) and self._now() < asked_ns + COLLECT_NS:
+            await asyncio.sleep(COLLECT_LOOK_S)
+        report = reporting.report(self._core.world, counters, self._now())
+        report.problem = problem
+        return report
+
+    def figures(self) -> tuple[pb.StatusReply, pb.ReportReply]:
+        """Status and Report, from another thread."""
+
+        async def take() -> tuple[pb.StatusReply, pb.ReportReply]:
+            report = await self._report_now()
+            return reporting.status(self._core.world, self._driver.name), report
+
+        return asyncio.run_coroutine_threadsafe(take(), self._loop).result(2 * COUNTER_TIMEOUT_S)
 
     # --- what the driver says, from its own threads ---
 
@@ -210,7 +239,11 @@ class ControllerServer:
         if self._away is None and self.first_report.done():
             limit_s = self._core.world.settings.limits.aggregator_ns // SECOND_NS
             text = f"the aggregator has not answered for {AWAY_REPORTED_S:g} s; jobs wait {limit_s} s for it: {why}"
-            self._away = self._loop.call_later(AWAY_REPORTED_S, self._report, text)
+            self._away = self._loop.call_later(AWAY_REPORTED_S, self._report_away, text)
+
+    def _report_away(self, text: str) -> None:
+        if not self._core.world.silence:  # that has been reported
+            self._report(text)
 
     def _is_back(self) -> None:
         if self._away is not None and self._away.when() <= self._loop.time():
@@ -218,6 +251,19 @@ class ControllerServer:
         elif self._away is not None:
             self._away.cancel()
         self._away = None
+
+    async def _watch_silence(self) -> None:
+        """Name aggregators that neither answer nor break the connection."""
+        await asyncio.wait([self.first_report])
+        watch, limit_s = SilenceWatch(), self._core.world.settings.limits.aggregator_ns // SECOND_NS
+        while True:
+            await asyncio.sleep(LOOK_S)
+            began_s = self._loop.time()
+            silent = await asyncio.to_thread(self._driver.silent, PING_TIMEOUT_S)
+            if watch.look(silent, began_s):
+                names = "; ".join(watch.silent)
+                self._core.aggregators_silent(f"{names}: no answer for {SILENT_S:g} s" if names else "")
+                self._report(advice(watch.silent, limit_s) if names else "the aggregator answers again")
 
     def installed(self, job: int, epoch: int) -> None:
         """See DriverEvents."""

@@ -33,7 +33,7 @@ from hostagent.launch.aggregators import (
 )
 from hostagent.launch.processes import KilledEarlyError, LaunchError, Service
 from hostagent.launch.rank_launcher import RankOrder
-from hostagent.launch.run_folder import run_folder
+from hostagent.launch.run_folder import announce, run_folder
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
 from hostagent.protocol.services.aggregator import LANES
 from hostagent.protocol.tree import TreeRefused, regular_tree
@@ -208,7 +208,9 @@ class _Run:
     def run(self) -> int:
         try:
             self._start_ranks_waiting()
-            self._tell_ranks(self._options.controller or self._start_services())
+            address = self._options.controller or self._start_services()
+            announce(self._folder, address, self._options.script)
+            self._tell_ranks(address)
             return self._supervise()
         except _Interrupted as interrupt:
             self._stop_ranks(interrupt.number)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
 WIDTH = 260
@@ -21,14 +22,9 @@ def wide_console(out: TextIO | None = None) -> Console:
     return console if console.is_terminal else Console(file=out, width=WIDTH)
 
 
-def print_table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str | Text]],
-    *,
-    title: str = "",
-    console: Console | None = None,
-) -> None:
-    """Print ``rows`` below the headings ``columns``; a heading that starts with ``>`` aligns its column to the right.
+def make_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], title: str = "") -> Table:
+    """A table of ``rows`` below the headings ``columns``; a heading that starts with ``>`` aligns its column to the
+    right.
 
     Cells are printed as they are, without markup. Headings that are all empty are left out.
     """
@@ -42,4 +38,15 @@ def print_table(
         table.add_column(Text(heading), justify="right" if column.startswith(">") else "left")
     for row in rows:
         table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    (console or wide_console()).print(table)
+    return table
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    title: str = "",
+    console: Console | None = None,
+) -> None:
+    """Print a table; see `make_table`."""
+    (console or wide_console()).print(make_table(columns, rows, title))

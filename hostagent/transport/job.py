@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,8 +88,8 @@ LARGE_BYTES = 64 << 10
 FAILED_LOCALLY = FAILED_BY_CALLER
 DESTROYED = "the process group has been destroyed"
 
-CALLS = "operation/"
-"""Begins the names of the counters of what was called."""
+CALLS, TIMES = "operation/", "operation_ns/"
+"""Begin the names of the counters of what was called, and of how long it took."""
 
 MOST_KINDS = 512
 """Different operations counted apart; a program with more sizes than that gets the rest counted as one."""
@@ -123,24 +124,52 @@ class JobHost(Protocol):
 
 
 class OperationCounts:
-    """Submitted operations by collective, operator, element type and number of elements.
+    """Operations by collective, operator, element type and number of elements: calls, and time from call to end.
 
-    Next to the aggregator's counters they show that no operation took another path.
+    Next to the aggregator's counters the calls show that no operation took another path.
     """
 
     def __init__(self) -> None:
+        self._names: dict[tuple[str, int, str, int], str] = {}
+        """Of kinds of operations that have been called: making a name takes longer than counting."""
         self._calls: dict[str, int] = {}
+        self._times_ns: dict[str, int] = {}
+        self._open: deque[tuple[int, str, int]] = deque()
+        """Number, name and time of each call that has not been `settle`d."""
+        self.leased_ns = 0
+        """When operations could begin; earlier ones have waited for ranks to join."""
+        self._began_ns = self._ended_ns = self._in_flight_ns = 0
 
-    def add(self, operation: Operation) -> None:
+    def add(self, number: int, operation: Operation, now_ns: int) -> None:
         """Count one call."""
-        name = f"{CALLS}{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
-        if name not in self._calls and len(self._calls) >= MOST_KINDS:
-            name = f"{CALLS}other"
+        key = (operation.collective, int(operation.kind), operation.dtype, operation.elements)
+        name = self._names.get(key)
+        if name is None:
+            name = f"{operation.collective}/{operation.kind.name}/{operation.dtype}/{operation.elements}"
+            if len(self._names) >= MOST_KINDS:
+                name = "other"
+            else:
+                self._names[key] = name
         self._calls[name] = self._calls.get(name, 0) + 1
+        self._open.append((number, name, now_ns))
+
+    def settle(self, is_done: Callable[[int], bool], ended_ns: NDArray[np.int64]) -> None:
+        """Count the time of operations that have ended, the oldest first. ``ended_ns``: by number, a ring."""
+        while self._open and is_done(self._open[0][0]):
+            number, name, called_ns = self._open.popleft()
+            began_ns, end_ns = max(called_ns, self.leased_ns), ended_ns.item(number % ended_ns.size)
+            self._times_ns[name] = self._times_ns.get(name, 0) + max(0, end_ns - began_ns)
+            self._began_ns = self._began_ns or began_ns
+            self._in_flight_ns += max(0, end_ns - max(began_ns, self._ended_ns))  # what overlaps counts once
+            self._ended_ns = max(self._ended_ns, end_ns)
 
     def counters(self) -> dict[str, int]:
-        """``operation/COLLECTIVE/OPERATOR/DTYPE/ELEMENTS`` to calls."""
-        return dict(self._calls)
+        """``operation/COLLECTIVE/OPERATOR/DTYPE/ELEMENTS`` to calls, ``operation_ns/...`` to their time, and
+        ``in_flight_ns`` (with at least one operation) of ``elapsed_ns`` (from the first to the last end)."""
+        calls = {f"{CALLS}{name}": count for name, count in self._calls.copy().items()}
+        times = {f"{TIMES}{name}": time_ns for name, time_ns in self._times_ns.copy().items()}
+        elapsed_ns = self._ended_ns - self._began_ns
+        return calls | times | {"in_flight_ns": self._in_flight_ns, "elapsed_ns": elapsed_ns}
 
 
 class JobChannel:
@@ -172,6 +201,8 @@ class JobChannel:
         self._record: NDArray[Any] = np.zeros(1, JOB)
         self._record["requests"], self._record["request_mask"] = address_of(self._requests), REQUESTS - 1
         self._record["done"], self._record["done_mask"] = address_of(self._done), REQUESTS - 1
+        self._ended_ns: NDArray[np.int64] = np.zeros(REQUESTS, np.int64)
+        self._record["ended_ns"] = address_of(self._ended_ns)
         self._record["limit_chunk"] = NO_LIMIT
         self._address = address_of(self._record)
         self._messages = JobMessages(self._address, self._record)
@@ -200,7 +231,7 @@ class JobChannel:
                 self._check_usable()
                 self._forget_finished()
                 self._operations[number] = operation
-                self._counts.add(operation)
+                self._counts.add(number, operation, time.monotonic_ns())
                 self._next = number + 1
                 if self._attached:
                     self._describe(number, operation)
@@ -384,6 +415,7 @@ class JobChannel:
             self._describe_message(message)
         engine.serve(lease.job, self._record)
         self._attached = True
+        self._counts.leased_ns = time.monotonic_ns()
         self._engine = engine
         self._publish(JOB_REQUEST_TAIL, self._next)
         self._publish(JOB_MESSAGE_TAIL, self._messages.submitted)
@@ -450,10 +482,14 @@ class JobChannel:
     def _forget_finished(self) -> None:
         if self._core is not None and self._core.record["failure"][0]:
             return  # all have ended then, and one of them is the cause, which is to be named
+        self._counts.settle(self._is_done, self._ended_ns)
         while self._scratch and loop_calls.is_done(self._address, self._scratch[0][0]):
             self._scratch.popleft()
         while self._operations and loop_calls.is_done(self._address, oldest := next(iter(self._operations))):
             del self._operations[oldest]
+
+    def _is_done(self, number: int) -> bool:
+        return bool(loop_calls.is_done(self._address, number))
 
     # --- failure ---
 
@@ -592,9 +628,12 @@ class JobChannel:
         session.leave(job, next_chunk)
 
     def statistics(self) -> dict[str, int]:
-        """The core's counters, and what was asked for."""
-        core = self._core.statistics() if self._core is not None else {}
-        return core | self._messages.statistics() | self._counts.counters()
+        """The core's counters, what was asked for, and how far this rank is (``progress/``)."""
+        with self._lock:
+            self._forget_finished()
+            core = self._core.statistics() if self._core is not None else {}
+            progress = {"progress/operations": self._next}
+            return core | progress | self._messages.statistics() | self._counts.counters()
 
     def _detach(self) -> None:
         if not self._attached:

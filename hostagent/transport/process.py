@@ -147,6 +147,10 @@ class Transport:
         if channel is not None:
             channel.on_failed(failure)
 
+    def on_collect(self, job: int) -> dict[str, int]:
+        channel = self._jobs.get(job)
+        return channel.statistics() if channel is not None else {}
+
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         channel = self._jobs.get(job)
         if channel is not None:

@@ -20,6 +20,8 @@ class FakeDriver:
         self.capacity = capacity
         self.entries_of: dict[int, JobEntries] = {}
         self.epochs: list[int] = []
+        self.quiet: list[str] = []
+        """Names of aggregators that do not answer."""
         self.events: DriverEvents | None = None
 
     def start(self, events: DriverEvents, expected: Sequence[JobEntries]) -> None:
@@ -45,8 +47,13 @@ class FakeDriver:
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         return AggregatorCounters(
-            verdicts={row: {"accepted": 7} for row in range(self.capacity.rows)}, drops={"length": 3}
+            verdicts={row: {"accepted": 7} for row in range(self.capacity.rows)},
+            drops={"length": 3},
+            statistics=[(self.name, {"ports": {}})],
         )
+
+    def silent(self, timeout_s: float) -> list[str]:
+        return list(self.quiet)
 
     def stop(self) -> None:
         self.events = None

@@ -31,6 +31,7 @@ class Callbacks:
     def on_freeze(self, job): return 0
     def on_resume(self, job, epoch, base): pass
     def on_failed(self, job, cause): pass
+    def on_collect(self, job): return {}
     def on_peer_left(self, job, rank, next_chunk): pass
 client = SessionClient(sys.argv[1], Callbacks())
 client.lease(client.join("world", 1, 2))
@@ -56,6 +57,9 @@ class Rank:
     def on_failed(self, job: int, failure: JobFailed) -> None:
         self.cause = str(failure)
         self.failed.set()
+
+    def on_collect(self, job: int) -> dict[str, int]:
+        return {}
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         pass

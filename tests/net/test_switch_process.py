@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 import pytest
 
-from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics
+from emulator.rpc.statistics import StatisticsError, read_statistics
 from emulator.v1model.compiled import ENGINES
 from tests.clients.p4runtime_scenario import Controller
 from tests.labs.shared_memory import shm_folder

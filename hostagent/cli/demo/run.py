@@ -136,13 +136,15 @@ def _network(counts: dict[str, Any], lanes: int) -> figures.Network:
         for member in job["members"]:
             _add(members.setdefault(member["rank"], {}), member["counters"])
     plain = [
-        {name: value for name, value in members[rank].items() if not name.startswith(OPERATION)}
+        {name: value for name, value in members[rank].items() if not name.startswith(OF_OPERATIONS)}
         for rank in sorted(members)
     ]
     operations = [_operations(members[rank]) for rank in sorted(members)]
     return figures.Network(lanes, ports, verdicts, counts["drops"], plain, operations)
 
 
+OF_OPERATIONS = ("operation", "latency_ns/", "progress/")
+"""Begin the names of counters that are no plain totals of a rank."""
 OPERATION = "operation/"
 """Counters that tally operations: ``operation/COLLECTIVE/OPERATOR/DTYPE/ELEMENTS``."""
 

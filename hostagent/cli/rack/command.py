@@ -12,6 +12,7 @@ from hostagent.cli.options import (
     DIE_WITH_PARENT,
     LANES,
     LISTEN,
+    METRICS,
     QUIET,
     RESTORE,
     SLOTS,
@@ -59,7 +60,7 @@ from hostagent.cli.parsing import (
         help="File of services, a [[service]] table each; all other services are rejected. Its form: above.",
     ),
     option("--memory", metavar="SIZE", help="Memory limit for all services. Default: half of RAM."),
-    option("--metrics", metavar="HOST:PORT", type=address, help="Listening address for Prometheus."),
+    METRICS,
     option(
         "--checkpoint",
         metavar="DIR",

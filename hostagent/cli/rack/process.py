@@ -11,6 +11,7 @@ from typing import Any
 
 from emulator.native.periodic import PeriodicThread
 from emulator.ports.port import SwitchPort
+from emulator.rpc.metrics import MetricsEndpoint, MetricsError
 from hostagent.cli.aggregators.cores import CoreOptions
 from hostagent.cli.aggregators.process import AggregatorOptions, RunningAggregator, report_problem, run_aggregator
 from hostagent.cli.rack.checkpointing import Checkpointer, Pace
@@ -23,8 +24,8 @@ from hostagent.rackserver.hierarchy.memory import compile_tiers
 from hostagent.rackserver.hierarchy.routes import Peer, Place
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
-from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError
-from hostagent.rackserver.tenants.report import Figures, figures_of, queued_in
+from hostagent.rackserver.tenants.metrics import RackCollector
+from hostagent.rackserver.tenants.report import Figures, figures_of
 from hostagent.rackserver.tenants.tenants import Registry
 from hostagent.rackserver.thread_pool import ThreadPool
 
@@ -77,7 +78,7 @@ class QueueWatch:
     def sample(self) -> None:
         """Take one sample."""
         for port in self._ports:
-            self.deepest[port.number] = max(self.deepest[port.number], queued_in(port))
+            self.deepest[port.number] = max(self.deepest[port.number], port.queued_out)
 
 
 class RunningServer(RunningAggregator):
@@ -109,8 +110,9 @@ class RunningServer(RunningAggregator):
     def _add_parts(self, options: ServerOptions) -> None:
         self.queues = QueueWatch(self.ports)
         self._stack.callback(self.queues.stop)
-        self.metrics = MetricsEndpoint(options.metrics, self._figures) if options.metrics is not None else None
-        if self.metrics is not None:
+        self.metrics: MetricsEndpoint | None = None
+        if options.metrics is not None:
+            self.metrics = MetricsEndpoint(options.metrics, RackCollector(self._figures).collect)
             self._stack.callback(self.metrics.close)
         if options.cores > 1:
             self.thread_pool = ThreadPool(self.rack, pin=options.pin)

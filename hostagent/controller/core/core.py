@@ -7,13 +7,13 @@ reconnection or a restart: they are ignored, never an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hostagent.controller.core import departure, failure, membership, presence, restart
 from hostagent.controller.core.effects import Disconnect, Effect
 from hostagent.controller.core.lifecycle import JobState
-from hostagent.controller.core.model import Capacity, Presence, Process, Settings
+from hostagent.controller.core.model import Capacity, Job, Member, Presence, Process, Settings
 from hostagent.controller.core.ports import PortOffer
 from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.persistence import new_world, restore
@@ -93,6 +93,24 @@ class Controller:
         found = departure.find(self.world, token, message.job)
         if found is not None:
             found[1].statistics = {counter.name: counter.value for counter in message.counters}
+            found[1].statistics_ns = self.world.now_ns
+
+    def collect(self, now_ns: int) -> None:
+        """Ask all ranks that can answer for their counters; see `uncollected`."""
+        self._at(now_ns)
+        for job, member in self._connected():
+            self.world.send(member.process, pb.ServerMessage(collect=pb.Collect(job=job.job)))
+
+    def uncollected(self, since_ns: int) -> int:
+        """Number of connected ranks whose counters are older than this."""
+        return sum(member.statistics_ns < since_ns for _, member in self._connected())
+
+    def _connected(self) -> Iterator[tuple[Job, Member]]:
+        for job in self.world.jobs.values():
+            for member in job.members.values():
+                process = self.world.processes.get(member.process)
+                if member.takes_part and process is not None and process.connection is not None:
+                    yield job, member
 
     def disconnected(self, connection: int, now_ns: int) -> None:
         """A stream has broken."""
@@ -130,6 +148,10 @@ class Controller:
         """What keeps a job's frames from arriving; "": nothing any more."""
         if job in self.world.jobs:
             self.world.jobs[job].delivery_problem = why
+
+    def aggregators_silent(self, which: str) -> None:
+        """Aggregators that do not answer, for the causes of jobs that fail meanwhile; "": all answer."""
+        self.world.silence = which
 
     def expected_entries(self) -> list[JobEntries]:
         """What the aggregator should know if it has forgotten nothing: for a driver that has just connected."""

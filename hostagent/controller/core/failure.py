@@ -54,7 +54,8 @@ def report(world: World, process: int, message: pb.Fail) -> None:
     job, member = found
     if not message.HasField("mismatch"):
         report = f"rank {member.rank} of group {job.label!r} ({member.name}) reports: {message.cause}"
-        fail_job(world, job, f"{job.delivery_problem}. So {report}" if job.delivery_problem else report, message.ending)
+        why = job.delivery_problem or world.silence
+        fail_job(world, job, f"{why}. So {report}" if why else report, message.ending)
         return
     asked = message.mismatch
     keys = [(asked.first_child, asked.first_hash), (asked.second_child, asked.second_hash)]

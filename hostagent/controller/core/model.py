@@ -118,6 +118,8 @@ class Member:
     leaving_ns: int = 0
     leave_request: int = 0
     statistics: dict[str, int] = field(default_factory=dict)
+    statistics_ns: int = 0
+    """When they came; 0: never."""
 
     @property
     def takes_part(self) -> bool:
@@ -218,6 +220,8 @@ class World:
     ready: bool = False
     """The aggregator is reachable."""
     problem: str = "not connected yet"
+    silence: str = ""
+    """Which aggregators have not answered for a while, though nothing is broken."""
     lost_ns: int = 0
     """Since when it isn't ready."""
     started_ns: int = 0

@@ -19,6 +19,7 @@ from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
 from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.reconnecting import ReconnectingDriver
+from hostagent.controller.drivers.silence import is_silent, title
 from hostagent.controller.drivers.watched_stream import WatchedStream
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
@@ -56,6 +57,7 @@ class AggregatorDriver(ReconnectingDriver):
         self._rows: dict[int, int] = {}
         """Job -> row, of all jobs ever installed: counters outlive jobs."""
         self._stub: Any = None
+        self._pid = 0
         self._description = pb.Description()
 
     @property
@@ -77,13 +79,21 @@ class AggregatorDriver(ReconnectingDriver):
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """See Driver. A row that several jobs had holds the counters of the latest one, which start at zero here."""
         reply = self._ask("Counters", pb.CountersRequest(), timeout_s)
-        total = AggregatorCounters(drops=counted(reply.drops))
+        total = AggregatorCounters(drops=counted(reply.drops), statistics=[(self.name, self.statistics(timeout_s))])
         for job in sorted(reply.jobs, key=lambda job: int(job.job)):
             row = self._rows.get(job.job)
             if row is not None:
                 counters = counters_from(job)
                 total.verdicts[row], total.verdict_bytes[row] = dict(counters.frames), dict(counters.bytes)
         return total
+
+    def silent(self, timeout_s: float) -> list[str]:
+        """See Driver. Watch is answered without waiting for the core, whose own troubles its process reports."""
+        with grpc.insecure_channel(self._address) as channel:
+            stub: Any = AggregatorStub(channel)  # type: ignore[no-untyped-call]  # generated
+            if is_silent(lambda: next(iter(stub.Watch(pb.WatchRequest(), timeout=timeout_s)))):
+                return [title(self.name, self._pid)]
+        return []
 
     def statistics(self, timeout_s: float) -> Mapping[str, Any]:
         """The statistics that the aggregator reports. Raises AggregatorUnavailable."""
@@ -131,6 +141,7 @@ class AggregatorDriver(ReconnectingDriver):
                     self._installed.clear()
                 self._keep_only(stub)
                 self._stub = stub
+                self._pid = self._read_pid()
                 events.ready(self._capacity(), state_lost)
                 self._carry_out_orders(
                     lambda entries: self._install(events, stub, entries), lambda job: self._remove(stub, job)
@@ -138,6 +149,13 @@ class AggregatorDriver(ReconnectingDriver):
             finally:
                 self._stub = None
                 watch.close()
+
+    def _read_pid(self) -> int:
+        """Of the aggregator's process, for messages; 0 where it does not say."""
+        try:
+            return int(self.statistics(CALL_TIMEOUT_S).get("pid", 0))
+        except AggregatorUnavailable:
+            return 0
 
     def _read(self, description: pb.Description, described: Future[None]) -> None:
         self._description = description

@@ -6,9 +6,9 @@ loads the program again where it manages programs, and reports this through `Dri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.p4.entries import JobEntries
@@ -26,6 +26,8 @@ class AggregatorCounters:
     """Row -> verdict -> frames."""
     verdict_bytes: dict[int, dict[str, int]] = field(default_factory=dict)
     drops: dict[str, int] = field(default_factory=dict)
+    statistics: list[tuple[str, Mapping[str, Any] | None]] = field(default_factory=list)
+    """Name of each aggregator, and what it tells of itself, as its ports' counters; None: it isn't one of ours."""
 
 
 class DriverEvents(Protocol):
@@ -48,7 +50,7 @@ class DriverEvents(Protocol):
 
 
 class Driver(Protocol):
-    """One aggregator. No method but `counters` and `stop` waits for anything."""
+    """One aggregator. No method but `counters`, `silent` and `stop` waits for anything."""
 
     @property
     def name(self) -> str:
@@ -65,6 +67,9 @@ class Driver(Protocol):
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
         """Reads what it has counted. Raises AggregatorUnavailable."""
+
+    def silent(self, timeout_s: float) -> list[str]:
+        """Names, for people, of aggregators that take connections and do not answer within ``timeout_s``."""
 
     def stop(self) -> None:
         """Ends threads and connections; the aggregator keeps its jobs."""

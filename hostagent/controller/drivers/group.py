@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from hostagent.controller.core.model import Capacity
@@ -106,7 +107,15 @@ class DriverGroup(ABC):
             for row, verdicts in counters.verdict_bytes.items():
                 _add(total.verdict_bytes.setdefault(row, {}), verdicts)
             _add(total.drops, counters.drops)
+            total.statistics.extend(counters.statistics)
         return total
+
+    def silent(self, timeout_s: float) -> list[str]:
+        """See Driver; all are asked at the same time."""
+        with ThreadPoolExecutor(len(self._drivers)) as pool:
+            return [
+                name for found in pool.map(lambda driver: driver.silent(timeout_s), self._drivers) for name in found
+            ]
 
     def stop(self) -> None:
         """See Driver."""

@@ -179,7 +179,7 @@ class Goodbye(_message.Message):
     def __init__(self) -> None: ...
 
 class ServerMessage(_message.Message):
-    __slots__ = ("request", "welcome", "joined", "lease", "refused", "freeze", "resume", "failed", "describe", "peer_left", "left")
+    __slots__ = ("request", "welcome", "joined", "lease", "refused", "freeze", "resume", "failed", "describe", "peer_left", "left", "collect")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     JOINED_FIELD_NUMBER: _ClassVar[int]
@@ -191,6 +191,7 @@ class ServerMessage(_message.Message):
     DESCRIBE_FIELD_NUMBER: _ClassVar[int]
     PEER_LEFT_FIELD_NUMBER: _ClassVar[int]
     LEFT_FIELD_NUMBER: _ClassVar[int]
+    COLLECT_FIELD_NUMBER: _ClassVar[int]
     request: int
     welcome: Welcome
     joined: Joined
@@ -202,7 +203,8 @@ class ServerMessage(_message.Message):
     describe: Describe
     peer_left: PeerLeft
     left: Left
-    def __init__(self, request: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., joined: _Optional[_Union[Joined, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., freeze: _Optional[_Union[Freeze, _Mapping]] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., describe: _Optional[_Union[Describe, _Mapping]] = ..., peer_left: _Optional[_Union[PeerLeft, _Mapping]] = ..., left: _Optional[_Union[Left, _Mapping]] = ...) -> None: ...
+    collect: Collect
+    def __init__(self, request: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., joined: _Optional[_Union[Joined, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., freeze: _Optional[_Union[Freeze, _Mapping]] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., describe: _Optional[_Union[Describe, _Mapping]] = ..., peer_left: _Optional[_Union[PeerLeft, _Mapping]] = ..., left: _Optional[_Union[Left, _Mapping]] = ..., collect: _Optional[_Union[Collect, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("heartbeat_port",)
@@ -350,6 +352,12 @@ class Left(_message.Message):
     job: int
     def __init__(self, job: _Optional[int] = ...) -> None: ...
 
+class Collect(_message.Message):
+    __slots__ = ("job",)
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    job: int
+    def __init__(self, job: _Optional[int] = ...) -> None: ...
+
 class StatusRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
@@ -431,12 +439,24 @@ class ReportRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ReportReply(_message.Message):
-    __slots__ = ("jobs", "drops")
+    __slots__ = ("jobs", "drops", "aggregators", "problem")
     JOBS_FIELD_NUMBER: _ClassVar[int]
     DROPS_FIELD_NUMBER: _ClassVar[int]
+    AGGREGATORS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
     jobs: _containers.RepeatedCompositeFieldContainer[JobReport]
     drops: _containers.RepeatedCompositeFieldContainer[Counter]
-    def __init__(self, jobs: _Optional[_Iterable[_Union[JobReport, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ...) -> None: ...
+    aggregators: _containers.RepeatedCompositeFieldContainer[AggregatorReport]
+    problem: str
+    def __init__(self, jobs: _Optional[_Iterable[_Union[JobReport, _Mapping]]] = ..., drops: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., aggregators: _Optional[_Iterable[_Union[AggregatorReport, _Mapping]]] = ..., problem: _Optional[str] = ...) -> None: ...
+
+class AggregatorReport(_message.Message):
+    __slots__ = ("name", "statistics")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STATISTICS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    statistics: str
+    def __init__(self, name: _Optional[str] = ..., statistics: _Optional[str] = ...) -> None: ...
 
 class JobReport(_message.Message):
     __slots__ = ("job", "group", "size", "lanes", "verdicts", "members", "verdict_bytes")
@@ -457,9 +477,11 @@ class JobReport(_message.Message):
     def __init__(self, job: _Optional[int] = ..., group: _Optional[str] = ..., size: _Optional[int] = ..., lanes: _Optional[int] = ..., verdicts: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., members: _Optional[_Iterable[_Union[MemberReport, _Mapping]]] = ..., verdict_bytes: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ...) -> None: ...
 
 class MemberReport(_message.Message):
-    __slots__ = ("rank", "counters")
+    __slots__ = ("rank", "counters", "age_ns")
     RANK_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    AGE_NS_FIELD_NUMBER: _ClassVar[int]
     rank: int
     counters: _containers.RepeatedCompositeFieldContainer[Counter]
-    def __init__(self, rank: _Optional[int] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ...) -> None: ...
+    age_ns: int
+    def __init__(self, rank: _Optional[int] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., age_ns: _Optional[int] = ...) -> None: ...

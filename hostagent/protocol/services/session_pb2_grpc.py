@@ -48,7 +48,8 @@ class SessionServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Report(self, request, context):
-        """The aggregator's own counters beside what the ranks reported. Reads the aggregator.
+        """The aggregator's own counters beside those of the ranks. Asks both; what a rank has not answered in time is what it
+        said before.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -15,6 +15,7 @@ from hostagent.protocol.quantizer.exact import DIGITS_BYTES
 from hostagent.protocol.wire import LANES_AT, Header, Kind, full_frame_bytes
 from hostagent.protocol.worker.dequantize_result import store_lanes
 from hostagent.protocol.worker.header import TEMPLATE_STRIDE
+from hostagent.protocol.worker.latency import latency_counters
 from hostagent.protocol.worker.lists import LISTS
 from hostagent.protocol.worker.quantize_contribution import fill_lanes
 from hostagent.protocol.worker.records import (
@@ -181,6 +182,9 @@ class CoreMemory:
             offset += TEMPLATE_STRIDE
 
     def statistics(self) -> dict[str, int]:
-        """Counters since the core was made, by the names of ``STATISTICS`` and ``rejected_`` REASONS."""
+        """Counters since the core was made, by the names of ``STATISTICS`` and ``rejected_`` REASONS; chunks by latency
+        (see ``latency``); ``progress/``: the lowest unfinished chunk, and the end of those sent."""
         names = (*STATISTICS, *(f"rejected_{reason}" for reason in REASONS))
-        return {name: int(self.record[name][0]) for name in names}
+        counters = {name: int(self.record[name][0]) for name in names}
+        progress = {f"progress/{name}": int(self.record[name][0]) for name in ("low", "top")}
+        return counters | progress | latency_counters(self.record["latencies"][0])

@@ -12,6 +12,7 @@ import numpy as np
 
 from emulator.native.memory import record_at
 from hostagent.protocol.operation import REQUEST
+from hostagent.protocol.worker.latency import BUCKETS
 from hostagent.protocol.worker.round_trip import ESTIMATOR_FIELDS
 
 
@@ -77,6 +78,7 @@ CORE = np.dtype(
         *_integers("refused_operation", "refused_status"),
         *_integers(*STATISTICS),
         *_integers(*(f"rejected_{reason}" for reason in REASONS)),
+        ("latencies", np.int64, (BUCKETS,)),  # chunks; see ``latency``
     ],
     align=True,
 )
@@ -117,6 +119,8 @@ COMPLETION = np.dtype(_integers("sequence", "status"), align=True)
 
 REJECTED_AT = int((CORE.fields or {"": (CORE, 0)})["rejected_" + REASONS[0]][1])
 """Offset of the first counter of rejected frames; the others follow in order."""
+
+LATENCY_AT = int((CORE.fields or {"": (CORE, 0)})["latencies"][1])
 
 core_at = record_at(CORE)
 operation_at = record_at(OPERATION)

@@ -20,8 +20,9 @@ from typing import Any
 
 from emulator.native.jit import njit
 from hostagent.protocol.worker.congestion import may_send, note_progress, note_round_trip, reset_congestion
+from hostagent.protocol.worker.latency import count_latency
 from hostagent.protocol.worker.lists import NONE, chunk_in, chunk_of, head, move_to, tail
-from hostagent.protocol.worker.records import DUE, FRESH, NO_LIST, REPEATED, RUNNING, WAITED, core_at
+from hostagent.protocol.worker.records import DUE, FRESH, LATENCY_AT, NO_LIST, REPEATED, RUNNING, WAITED, core_at
 from hostagent.protocol.worker.round_trip import take_sample, timeout_ns
 
 SMALLEST_REORDERING_NS = 50_000
@@ -94,6 +95,7 @@ def note_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
 @njit
 def note_result(core: Any, chunk: Any, now_ns: int) -> None:
     """A chunk has its result: progress."""
+    count_latency(core.address + LATENCY_AT, now_ns - chunk.first_sent_ns)
     core.backoff = 0
     core.result_ns = now_ns
     note_progress(core, chunk.first_sent_ns, now_ns)

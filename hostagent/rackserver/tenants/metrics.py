@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -17,10 +16,6 @@ from hostagent.rackserver.tenants.report import CoreFigures, Figures, PortFigure
 PREFIX = "netsum_rack_"
 
 TakeFigures = Callable[[], Figures]
-
-
-class MetricsError(Exception):
-    """The endpoint can't be had; the text names the address."""
 
 
 class RackCollector(Collector):
@@ -121,26 +116,3 @@ def _ports(ports: Iterable[PortFigures]) -> Iterator[Any]:
             family = dropped_bytes if reason.endswith("_bytes") else dropped
             family.add_metric([str(port.port), reason.removesuffix("_bytes")], count)
     yield from (*families.values(), dropped, dropped_bytes)
-
-
-class MetricsEndpoint:
-    """Serves /metrics until it is closed."""
-
-    def __init__(self, address: str, take: TakeFigures) -> None:
-        """``address``: HOST:PORT, port 0 for any. Raises MetricsError."""
-        host, colon, port = address.rpartition(":")
-        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise MetricsError(f"metrics at {address!r}: write HOST:PORT, for example 127.0.0.1:9464")
-        registry = CollectorRegistry()
-        registry.register(RackCollector(take))
-        try:
-            self._server, self._thread = start_http_server(int(port), host.strip("[]"), registry)
-        except OSError as error:
-            raise MetricsError(f"metrics at {address}: {error.strerror or error}; choose another address") from error
-        self.address = f"{host}:{self._server.server_port}"
-
-    def close(self) -> None:
-        """Serve no more."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()

@@ -217,21 +217,15 @@ def _core(number: int, record: Mapping[str, int]) -> CoreFigures:
     )
 
 
-def queued_in(port: SwitchPort) -> int:
-    """Frames that wait in a port for the other end; from any thread."""
-    ring = port.wire_ring
-    return max(0, int(ring["tail"]) - int(ring["limit"]) + int(ring["mask"]) + 1)
-
-
 def _port(port: SwitchPort, deepest: int) -> PortFigures:
-    counters, queued = port.statistics(), queued_in(port)
+    counters = port.statistics()
     return PortFigures(
         port.number,
         counters.frames_in,
         counters.bytes_in,
         counters.frames_out,
         counters.bytes_out,
-        queued,
-        max(queued, deepest),
+        counters.queued_out,
+        max(counters.queued_out, deepest),
         counters.drops,
     )

@@ -11,7 +11,7 @@ from typing import Any
 from emulator.native.atomics import atomic_add64, fence, load_acquire64, store_release64
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, load_u8, load_u32, store_i64, store_u8
-from emulator.native.syscalls import futex_wake, write_descriptor
+from emulator.native.syscalls import futex_wake, monotonic_ns, write_descriptor
 from emulator.ports.batch import batch_at
 from emulator.ports.host import (
     host_consumed,
@@ -395,6 +395,7 @@ def mark_done(address: int, number: int, status: int) -> None:
     if number >= MESSAGE_NUMBERS:
         store_release64(job.message_done + 8 * (number & job.message_mask), word)
     else:
+        store_i64(job.ended_ns, number & job.done_mask, monotonic_ns())
         store_release64(job.done + 8 * (number & job.done_mask), word)
 
 

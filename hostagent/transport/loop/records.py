@@ -59,6 +59,7 @@ JOB = np.dtype(
         # written by Python before the loop serves the job
         *_integers("number", "core"),
         *_integers("requests", "request_mask", "done", "done_mask"),
+        *_integers("ended_ns"),  # address of when each operation ended, by its place in ``done``
         ("transmit_queue", TRANSMIT_QUEUE),
         # likewise, of the job's message core; 0 where the aggregator does not forward messages
         *_integers("messages", "message_requests", "message_done", "message_mask"),

@@ -85,6 +85,9 @@ class SessionCallbacks(Protocol):
         """A rank left in order: chunks from `next_chunk` on can never complete. An error only for operations that
         need them. Comes once per rank."""
 
+    def on_collect(self, job: int) -> Mapping[str, int]:
+        """This rank's counters, as it would `report` them at the end; empty: there are none."""
+
 
 @dataclass(slots=True)
 class _Pending:
@@ -286,6 +289,9 @@ class SessionClient:
                 self._describe(message.describe)
             case "peer_left":
                 self._peer_left(message.peer_left)
+            case "collect":
+                if counters := self._callbacks.on_collect(message.collect.job):
+                    self.report(message.collect.job, counters)
 
     def _answered(self, message: pb.ServerMessage) -> None:
         with self._lock:

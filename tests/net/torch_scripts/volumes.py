@@ -14,7 +14,7 @@ from lines import say
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from emulator.p4runtime.entities.statistics import read_statistics
+from emulator.rpc.statistics import read_statistics
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
 from tests.oracles.volumes import Volumes
 

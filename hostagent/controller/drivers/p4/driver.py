@@ -19,6 +19,8 @@ from google.protobuf import text_format
 
 from emulator.rpc.p4protos import p4info_pb2
 from emulator.rpc.p4protos import p4runtime_pb2 as p4
+from emulator.rpc.p4runtime_client import P4RuntimeClient
+from emulator.rpc.statistics import StatisticsError, read_statistics
 from emulator.rpc.tls import ClientTls
 from hostagent.controller.drivers.driver import (
     AggregatorCounters,
@@ -30,6 +32,7 @@ from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.p4.names import DROP_COUNTER, VERDICT_COUNTER, P4Names, WrongProgram
 from hostagent.controller.drivers.p4.tables import SwitchTables
 from hostagent.controller.drivers.reconnecting import ReconnectingDriver
+from hostagent.controller.drivers.silence import is_silent, title
 from hostagent.protocol.counters import VERDICT_COLUMNS
 from hostagent.protocol.services.aggregator import DROPS, VERDICTS
 
@@ -43,6 +46,8 @@ NEEDS_JSON = (
     "--program"
 )
 """Other than a switch of netsum, bmv2 has no diagnostics for a device config that it cannot read: UNKNOWN."""
+
+PID_TIMEOUT_S = 2.0
 
 CHECK_INTERVAL_S = 5.0
 """Period of the checks that program and jobs are still there; two small reads."""
@@ -91,6 +96,9 @@ class P4RuntimeDriver(ReconnectingDriver):
         """Raises TlsError."""
         super().__init__()
         self._credentials = tls.credentials() if tls is not None else None
+        self._tls = tls
+        self._pid = 0
+        """Of the switch's process, where it is one of ours; for messages."""
         self._address = address
         self._program = program
         self._device_id = device_id
@@ -112,7 +120,25 @@ class P4RuntimeDriver(ReconnectingDriver):
             drops = client.read([_whole_counter(names.counter_id(DROP_COUNTER))], timeout_s)
         except (SwitchAway, SwitchRefused) as error:
             raise AggregatorUnavailable(f"{self.name}: {error}") from error
-        return _counters(verdicts, drops)
+        counters = _counters(verdicts, drops)
+        counters.statistics.append((self.name, self._statistics(timeout_s)))
+        return counters
+
+    def silent(self, timeout_s: float) -> list[str]:
+        """See Driver."""
+        client = P4RuntimeClient(self._address, credentials=self._credentials)
+        try:
+            request = p4.CapabilitiesRequest()
+            is_one = is_silent(lambda: client.stub.Capabilities(request, timeout=timeout_s))
+        finally:
+            client.close()
+        return [title(self.name, self._pid)] if is_one else []
+
+    def _statistics(self, timeout_s: float) -> dict[str, Any] | None:
+        try:
+            return read_statistics(self._address, timeout_s, self._tls)
+        except StatisticsError:
+            return None
 
     # --- the thread ---
 
@@ -134,6 +160,7 @@ class P4RuntimeDriver(ReconnectingDriver):
                 self._installed.clear()
             tables.keep_only(self._installed.values())
             self._session = client, names
+            self._pid = int((self._statistics(PID_TIMEOUT_S) or {}).get("pid", 0))
             self._forget_old_orders()
             events.ready(replace(names.capacity(), aggregator=self.name), state_lost)
             self._carry_out_orders(

@@ -11,8 +11,8 @@ import grpc
 import pytest
 
 from emulator.p4runtime.device import Device
-from emulator.p4runtime.entities.statistics import StatisticsError, read_statistics, statistics_handler
 from emulator.p4runtime.server import P4RuntimeServer, ServerError
+from emulator.rpc.statistics import StatisticsError, read_statistics, statistics_handler
 from emulator.rpc.tls import ClientTls, ServerTls, TlsError
 from tests.clients.p4runtime_scenario import TIMEOUT_S, Controller
 from tests.fakes.fake_switch import fake_target

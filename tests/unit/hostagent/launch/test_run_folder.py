@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from hostagent.launch.run_folder import PREFIX, YOUNG_S, remove_dead, run_folder
+from hostagent.launch.run_folder import PREFIX, YOUNG_S, announce, remove_dead, run_folder, running
 
 
 def dead_folder(place: Path, age_s: float) -> Path:
@@ -39,3 +39,13 @@ def test_what_may_be_starting_or_is_no_runs_stays(tmp_path: Path) -> None:
     (tmp_path / "netsum-other").mkdir()
     assert remove_dead(tmp_path) == []
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_runs_of_this_machine_are_found_by_their_controller(tmp_path: Path) -> None:
+    (tmp_path / f"{PREFIX}killed").mkdir()
+    announce(tmp_path / f"{PREFIX}killed", "127.0.0.1:9", "dead.py")
+    with run_folder(tmp_path) as folder:
+        assert running(tmp_path) == {}, "it has no controller yet"
+        announce(folder, "127.0.0.1:50100", "train.py")
+        assert running(tmp_path) == {"127.0.0.1:50100": f"train.py, process {os.getpid()}"}
+    assert running(tmp_path) == {}

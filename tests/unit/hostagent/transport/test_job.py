@@ -10,7 +10,7 @@ import pytest
 
 from hostagent.protocol.operation import NOTHING, Operation, OperationKind, Span
 from hostagent.transport.errors import Cause, TransportError
-from hostagent.transport.job import REQUESTS
+from hostagent.transport.job import MOST_KINDS, REQUESTS, OperationCounts
 from tests.labs.transport_network import network
 
 PATIENCE_S = 60.0
@@ -200,3 +200,38 @@ def _too_long(net):
     from tests.labs.transport_network import Network, changed
 
     return changed(Network.lease(net, 0), lanes=60000)
+
+
+def test_the_time_of_operations_is_counted_once_where_they_overlap():
+    with network(2) as net:
+        arrays = [[np.ones(50_000, np.float32) for _ in range(4)] for _ in range(2)]
+        numbers = [
+            [channel.submit(sum_of(array)) for array in own] for channel, own in zip(net.channels, arrays, strict=True)
+        ]
+        for channel, own in zip(net.channels, numbers, strict=True):
+            assert all(channel.wait(number, PATIENCE_S) for number in own)
+            counters = channel.statistics()
+            name = "all_reduce/SUM/float32/50000"
+            assert counters[f"operation/{name}"] == counters["progress/operations"] == 4
+            assert counters[f"operation_ns/{name}"] > counters["in_flight_ns"], "four at the same time"
+            assert 0 < counters["in_flight_ns"] <= counters["elapsed_ns"]
+            chunks = sum(count for counter, count in counters.items() if counter.startswith("latency_ns/"))
+            assert chunks == counters["results_received"]
+
+
+def test_operation_times_are_settled_in_order_and_of_at_most_so_many_kinds():
+    counts, ended = OperationCounts(), np.zeros(4, np.int64)
+    arrays = [np.ones(elements, np.float32) for elements in range(1, MOST_KINDS + 3)]
+    for number, array in enumerate(arrays):
+        counts.add(number, sum_of(array), 100 + 10 * number)
+    done = {0, 2}
+    ended[0], ended[1], ended[2] = 107, 125, 122
+    counts.settle(done.__contains__, ended)
+    assert counts.counters()["in_flight_ns"] == 7, "the second has not ended, and the third waits behind it"
+    done.add(1)
+    counts.settle(done.__contains__, ended)
+    counters = counts.counters()
+    assert (counters["in_flight_ns"], counters["elapsed_ns"]) == (7 + 15, 25)
+    assert counters["operation_ns/all_reduce/SUM/float32/2"] == 15
+    assert counters["operation_ns/all_reduce/SUM/float32/3"] == 2
+    assert counters["operation/other"] == 2

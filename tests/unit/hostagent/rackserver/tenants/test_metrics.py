@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import urllib.request
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms
 from hostagent.protocol.wire import Header, Kind
 from hostagent.rackserver.core import RackServer
 from hostagent.rackserver.hierarchy.embedded_aggregator import Inside
-from hostagent.rackserver.tenants.metrics import MetricsEndpoint, MetricsError, RackCollector
+from hostagent.rackserver.tenants.metrics import RackCollector
 from hostagent.rackserver.tenants.report import CoreFigures, Figures, PortFigures, TenantFigures, figures_of, imbalance
 from hostagent.rackserver.tenants.tenants import Registry
 
@@ -77,25 +76,6 @@ def test_metrics_carry_their_tenant_core_or_port() -> None:
         "netsum_rack_unknown_services_total 1.0",
     ):
         assert line in lines
-
-
-def test_the_endpoint_takes_figures_when_it_is_asked() -> None:
-    taken = []
-
-    def take() -> Figures:
-        taken.append(1)
-        return FIGURES
-
-    endpoint = MetricsEndpoint("127.0.0.1:0", take)
-    before = len(taken)
-    with urllib.request.urlopen(f"http://{endpoint.address}/metrics", timeout=10) as answer:
-        assert b"netsum_rack_core_chunks_total" in answer.read()
-    assert len(taken) == before + 1
-    with pytest.raises(MetricsError, match="choose another address"):
-        MetricsEndpoint(endpoint.address, take)
-    endpoint.close()
-    with pytest.raises(MetricsError, match="write HOST:PORT"):
-        MetricsEndpoint("9464", take)
 
 
 class Rig:

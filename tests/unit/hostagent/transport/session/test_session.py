@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,11 +14,13 @@ from typing import Any
 import grpc
 import pytest
 
+from hostagent.controller import server
 from hostagent.controller.core.core import Controller
 from hostagent.controller.core.model import SECOND_NS, Limits, Settings
 from hostagent.controller.core.ports import offer_from
+from hostagent.controller.drivers import silence
 from hostagent.controller.persistence import read_state
-from hostagent.controller.server import ControllerServer
+from hostagent.controller.server import COLLECT_NS, ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 from hostagent.transport.engine import heartbeat_socket
@@ -45,6 +48,8 @@ class Service:
     def __init__(self, driver: FakeDriver, state: Path | None, host: str = "127.0.0.1") -> None:
         self.driver, self.state, self.host, self.port = driver, state, host, 0
         self.settings = Settings("here", limits=SHORT)
+        self.told = threading.Event()
+        """A problem was reported."""
 
     def start(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -59,7 +64,7 @@ class Service:
         saved = read_state(self.state) if self.state is not None else None
         now_ns, wall_s = time.monotonic_ns(), int(time.time())
         core = Controller(self.settings, PORTS, now_ns=now_ns, wall_s=wall_s, saved=saved)
-        server = ControllerServer(core, self.driver, self.state)
+        server = ControllerServer(core, self.driver, self.state, lambda text: self.told.set())
         await server.start(self.host, self.port)
         return server
 
@@ -86,6 +91,7 @@ class Rank:
 
     def __init__(self, service: Service, lowest: int = 0) -> None:
         self.lowest = lowest
+        self.counters: dict[str, int] = {}
         self.resumed: list[tuple[int, int]] = []
         self.left: list[tuple[int, int]] = []
         self.cause = ""
@@ -103,6 +109,9 @@ class Rank:
     def on_failed(self, job: int, failure: JobFailed) -> None:
         self.cause = str(failure)
         self.failed.set()
+
+    def on_collect(self, job: int) -> dict[str, int]:
+        return self.counters
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         self.left.append((rank, next_chunk))
@@ -324,3 +333,39 @@ def test_status_and_report(service: Service, ranks: list[Rank]) -> None:
     assert [(c.name, c.value) for c in report.jobs[0].verdicts] == [("accepted", 7)]
     assert [(c.name, c.value) for c in report.jobs[0].members[0].counters] == [("frames_sent", 12)]
     assert [(c.name, c.value) for c in report.drops] == [("length", 3)]
+
+
+def test_a_report_has_what_ranks_count_now_and_says_how_old_it_is(service: Service, ranks: list[Rank]) -> None:
+    gather(ranks)
+    ranks[0].counters, ranks[1].counters = {"frames_sent": 12}, {"frames_sent": 13}
+    with grpc.insecure_channel(service.address) as channel:
+        stub = SessionStub(channel)
+        first, ranks[0].counters = stub.Report(pb.ReportRequest(), timeout=WAIT_S), {"frames_sent": 20}
+        second = stub.Report(pb.ReportRequest(), timeout=WAIT_S)
+    counted = [[[c.value for c in member.counters] for member in report.jobs[0].members] for report in (first, second)]
+    assert counted == [[[12], [13], []], [[20], [13], []]]
+    ages_ns = [member.age_ns for member in second.jobs[0].members]
+    assert all(0 < age_ns < COLLECT_NS + SECOND_NS for age_ns in ages_ns[:2])
+    assert ages_ns[2] == 0, "it had nothing to say"
+    assert [(each.name, each.statistics) for each in second.aggregators] == [(FakeDriver.name, '{"ports": {}}')]
+
+
+def test_a_silent_aggregator_is_reported_and_is_the_cause_of_what_fails_meanwhile(
+    service: Service, ranks: list[Rank], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LOOK_S", 0.01)
+    monkeypatch.setattr(silence, "SILENT_S", 0.0)
+    service.stop()
+    service.told = threading.Event()
+    service.start()
+    job = gather(ranks)[0].job
+    service.driver.quiet = ["the aggregator fake (process 7)"]
+    assert service.told.wait(WAIT_S)
+    assert service.status().aggregator_problem.startswith("the aggregator fake (process 7): no answer for")
+    with grpc.insecure_channel(service.address) as channel:
+        report = SessionStub(channel).Report(pb.ReportRequest(), timeout=WAIT_S)
+    assert report.problem.startswith("the aggregator fake (process 7)")
+    assert len(report.jobs[0].members) == len(ranks), "the ranks are asked all the same"
+    ranks[0].client.fail(job, "Timed out waiting")
+    assert ranks[1].failed.wait(WAIT_S)
+    assert re.match(r"the aggregator fake \(process 7\): no answer .*So rank 0 .*Timed out waiting", ranks[1].cause)

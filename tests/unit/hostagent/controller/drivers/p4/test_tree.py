@@ -112,6 +112,9 @@ class FakeDriver:
     def counters(self, timeout_s: float) -> AggregatorCounters:
         return AggregatorCounters({0: {"accepted": 2}}, {}, {})
 
+    def silent(self, timeout_s: float) -> list[str]:
+        return [self.name]
+
     def stop(self) -> None:
         self.orders.append("stop")
 

@@ -5,8 +5,8 @@ numbers are exact up to 2**53. The answer's keys:
 
 * ``device_id``, ``pid``, ``engine``, ``program`` (name, or null), ``p4runtime`` (the address listened on);
 * ``ports``: by port number, ``spec`` and what ``emulator.ports.port.PortStatistics`` says: ``frames_in``, ``bytes_in``,
-  ``frames_out``, ``bytes_out`` (without FCS), ``drops`` by reason, ``notes``, ``bells_rung``, ``peer_changes`` and
-  ``links``;
+  ``frames_out``, ``bytes_out`` (without FCS), ``drops`` by reason, ``notes``, ``bells_rung``, ``peer_changes``,
+  ``links`` and ``queued_out`` (frames that the other end has not taken);
 * ``drops``: packets that left by no port, by reason; ``faults``: what the program did without effect, by kind;
 * ``loop``: ``turns``, ``frames``, ``sleeps``, ``no_program`` of the live loop.
 
