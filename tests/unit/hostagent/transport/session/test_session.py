@@ -21,6 +21,7 @@ from hostagent.controller.server import ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 from hostagent.transport.engine import heartbeat_socket
+from hostagent.transport.missed import Terms
 from hostagent.transport.session.session import (
     ControllerLost,
     JobFailed,
@@ -88,8 +89,9 @@ class Rank:
         self.lowest = lowest
         self.resumed: list[tuple[int, int]] = []
         self.left: list[tuple[int, int]] = []
+        self.units: list[tuple[int, tuple[Terms, ...]]] = []
         self.cause = ""
-        self.frozen, self.went_on, self.failed, self.saw_leave = (threading.Event() for _ in range(4))
+        self.frozen, self.went_on, self.failed, self.saw_leave, self.saw_units = (threading.Event() for _ in range(5))
         self.client = SessionClient(service.address, self, transports=("shm",), host="here", reconnect_timeout_s=WAIT_S)
 
     def on_freeze(self, job: int) -> int:
@@ -103,6 +105,10 @@ class Rank:
     def on_failed(self, job: int, failure: JobFailed) -> None:
         self.cause = str(failure)
         self.failed.set()
+
+    def on_proceed(self, job: int, units: list[tuple[int, tuple[Terms, ...]]]) -> None:
+        self.units += units
+        self.saw_units.set()
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         self.left.append((rank, next_chunk))
@@ -324,3 +330,15 @@ def test_status_and_report(service: Service, ranks: list[Rank]) -> None:
     assert [(c.name, c.value) for c in report.jobs[0].verdicts] == [("accepted", 7)]
     assert [(c.name, c.value) for c in report.jobs[0].members[0].counters] == [("frames_sent", 12)]
     assert [(c.name, c.value) for c in report.drops] == [("length", 3)]
+
+
+def test_a_request_to_proceed_reaches_the_other_ranks_as_it_was_made(ranks: list[Rank]) -> None:
+    leases = gather(ranks)
+    units = [
+        (7, (Terms("contributions", "int32", 4, 1, False, False), Terms("all_reduce", "float32", 4, 9, True, True)))
+    ]
+    ranks[1].client.proceed(leases[1].job, units)
+    for rank in (ranks[0], ranks[2]):
+        assert rank.saw_units.wait(WAIT_S)
+        assert rank.units == units
+    assert ranks[1].units == []
