@@ -2,6 +2,7 @@
 
 sudo .venv/bin/python mininet/allreduce.py --workers 4 --rate 50,100 --sizes 1MB,8MB --out results
 sudo .venv/bin/python mininet/allreduce.py --impair 'loss=0.01&delay=1ms&seed=7' --slow 3=10 --calls 20 --out loss
+sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from networks import KINDS, NetworkError, Star, choose
+from networks import KINDS, NetworkError, Star, choose, star_topology
 
+from emulator.network.faults.files import read_faults
+from emulator.network.topology.description import DescriptionError
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
 from emulator.ports.units import size_bytes
@@ -46,19 +49,23 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         "network": options.network.kind,
         "workers": options.workers,
         "impairments": options.impair,
+        "faults": options.faults.name if options.faults else "",
         "slow": " ".join(f"{number}={rate:g}" for number, rate in options.slow),
     }
     for rate_mbit in options.rate:
         rates = [dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1)]
-        network: Star = options.network(options.workers, rates, options.impair)
+        network: Star = options.network(options.workers, rates, options.impair, changeable=bool(options.faults))
         try:
-            with network.aggregation() as controller:
+            with network.aggregation(options.faults) as controller:
                 for size_bytes, backend in product(options.sizes, options.backends):
                     parameters = {**common, "rate_mbit": rate_mbit, "size_bytes": size_bytes, "backend": backend}
                     limit_ms = crossings(backend, options.workers) * size_bytes * 8 / (min(rates) * 1e3)
                     words = [RANK_SCRIPT, backend, str(size_bytes), str(options.calls)]
                     said = [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
                     yield from calls_of(parameters | {"links_alone_ms": round(limit_ms, 3)}, said)
+            for fault in network.happened:
+                problem = f" was not possible: {fault['problem']}" if "problem" in fault else ""
+                print(f"fault at {fault['time_s']:.3f} s: {fault['what']}{problem}", file=sys.stderr)
         finally:
             network.stop()
 
@@ -201,6 +208,7 @@ def parsed() -> argparse.Namespace:
         help="of all frames on all links, as 'loss=0.01&seed=7'",
     )
     add("--slow", type=slow_link, action="append", default=[], metavar="HOST=MBIT", help="a slower link; repeatable")
+    add("--faults", type=Path, metavar="FILE", help="script of faults on h1, h2, ... and s1; netsum alone is measured")
     add("--on", choices=tuple(KINDS), help="default: mininet where it is installed, else namespaces")
     add("--out", type=Path, metavar="DIR", help="folder for calls.csv, a row for each call, and allreduce.png")
     options = parser.parse_args()
@@ -216,7 +224,12 @@ def parsed() -> argparse.Namespace:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             parser.error(f"--out: {error}")
-    options.backends = ["netsum", "gloo"] if options.against == "gloo" else ["netsum"]
+    if options.faults is not None:
+        try:
+            read_faults(options.faults, star_topology(options.workers))
+        except DescriptionError as error:
+            parser.error(f"--faults: {error}")
+    options.backends = ["netsum", "gloo"] if options.against == "gloo" and not options.faults else ["netsum"]
     options.network, why = choose(options.on)
     print(why)
     return options

@@ -20,7 +20,8 @@ MESSAGES = "message/frames_sent"
 def gather(aggregator: Aggregator) -> dict[str, Any]:
     """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`. Of
     several racks not "switch" but "racks", a list, each with its ``ranks``; of a tree "switches", a list in the order
-    of ``protocol.tree.regular_tree``.
+    of ``protocol.tree.regular_tree``. After faults "faults", a list of what happened: ``time_s`` since the network was
+    first used, ``what``, and ``problem`` where it could not be done.
 
     Raises grpc.RpcError when the controller does not answer.
     """
@@ -32,6 +33,8 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
         stub: Any = session_pb2_grpc.SessionStub(channel)  # type: ignore[no-untyped-call]
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
     found = {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops)}
+    if aggregator.faults:
+        found["faults"] = list(aggregator.faults)
     if len(aggregator.controls) > 1 and not aggregator.rack_of:
         return {**found, "switches": [statistics(replace(aggregator, control=each)) for each in aggregator.controls]}
     if len(aggregator.controls) > 1:
