@@ -2,6 +2,7 @@
 
 sudo .venv/bin/python mininet/allreduce.py --workers 4 --rate 50,100 --sizes 1MB,8MB --out results
 sudo .venv/bin/python mininet/allreduce.py --impair 'loss=0.01&delay=1ms&seed=7' --slow 3=10 --calls 20 --out loss
+sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from networks import KINDS, NetworkError, Star, choose
+from networks import KINDS, NetworkError, Star, choose, star_topology
 from virtual import VirtualStar
 
+from emulator.network.faults.files import read_faults
+from emulator.network.topology.description import DescriptionError
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
 from emulator.ports.units import size_bytes
@@ -51,6 +54,7 @@ def measure(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         "network": options.network.kind,
         "workers": options.workers,
         "impairments": options.impair,
+        "faults": options.faults.name if options.faults else "",
         "slow": " ".join(f"{number}={rate:g}" for number, rate in options.slow),
     }
     for rate_mbit in options.rate:
@@ -70,15 +74,18 @@ def running(options: argparse.Namespace, rates: list[float]) -> Iterator[Callabl
         virtual: VirtualStar = options.network(options.workers, rates, options.impair)
         yield lambda backend, size_bytes: virtual.calls(size_bytes, options.calls)
         return
-    network: Star = options.network(options.workers, rates, options.impair)
+    network: Star = options.network(options.workers, rates, options.impair, changeable=bool(options.faults))
 
     def call(backend: str, size_bytes: int) -> list[Said]:
         words = [RANK_SCRIPT, backend, str(size_bytes), str(options.calls)]
         return [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
 
     try:
-        with network.aggregation() as controller:
+        with network.aggregation(options.faults) as controller:
             yield call
+        for fault in network.happened:
+            problem = f" was not possible: {fault['problem']}" if "problem" in fault else ""
+            print(f"fault at {fault['time_s']:.3f} s: {fault['what']}{problem}", file=sys.stderr)
     finally:
         network.stop()
 
@@ -221,6 +228,7 @@ def parsed() -> argparse.Namespace:
         help="of all frames on all links, as 'loss=0.01&seed=7'",
     )
     add("--slow", type=slow_link, action="append", default=[], metavar="HOST=MBIT", help="a slower link; repeatable")
+    add("--faults", type=Path, metavar="FILE", help="script of faults on h1, h2, ... and s1; netsum alone is measured")
     add(
         "--on",
         choices=(*KINDS, VirtualStar.kind),
@@ -245,7 +253,14 @@ def parsed() -> argparse.Namespace:
             options.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             parser.error(f"--out: {error}")
-    options.backends = ["netsum", "gloo"] if options.against == "gloo" else ["netsum"]
+    if options.faults is not None:
+        if options.on == VirtualStar.kind:
+            parser.error("--faults: not in virtual time; use --on namespaces or mininet")
+        try:
+            read_faults(options.faults, star_topology(options.workers))
+        except DescriptionError as error:
+            parser.error(f"--faults: {error}")
+    options.backends = ["netsum", "gloo"] if options.against == "gloo" and not options.faults else ["netsum"]
     if options.on == VirtualStar.kind:
         options.network, options.backends = VirtualStar, ["netsum"]
         print(

@@ -11,6 +11,7 @@ interface of s1 (p4src/bridge.p4): gloo's frames suffer as netsum's do, also whe
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,8 +21,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
+from emulator.network.topology.builders import HOST_LINK
+from emulator.network.topology.parts import Link, Node, NodeKind
+from emulator.network.topology.topology import Topology
 from hostagent.cli.bench.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
 
 CENTRE = "s1"
@@ -33,6 +38,15 @@ SECOND_OF_PAIR = 256
 BURST = "15k"
 """HTB's burst, as Mininet's TCLink sets it."""
 RANKS_S, STOP_S = 600, 10
+
+
+def star_topology(hosts: int) -> Topology:
+    """The star as faults see it: hosts h1, h2, ... at s1; rank 0 is on h1."""
+    names = [f"h{number}" for number in range(1, hosts + 1)]
+    nodes = [*(Node(name, NodeKind.HOST) for name in names), Node(CENTRE, NodeKind.SWITCH)]
+    cables = [Link(name, CENTRE, HOST_LINK) for name in names]
+    links = tuple(link for cable in cables for link in (cable, cable.reverse))
+    return Topology(f"star-{hosts}", tuple(nodes), links)
 
 
 class NetworkError(Exception):
@@ -54,17 +68,24 @@ class Star(ABC):
 
     kind: str
 
-    def __init__(self, hosts: int, rates_mbit: Sequence[float], impairments: str = "") -> None:
+    def __init__(
+        self, hosts: int, rates_mbit: Sequence[float], impairments: str = "", *, changeable: bool = False
+    ) -> None:
         """``rates_mbit``: of each host's link, in both directions. ``impairments``: as of ports of netsum switch, such
-        as ``loss=0.01&delay=1ms&seed=7``, in both directions of every link."""
+        as ``loss=0.01&delay=1ms&seed=7``, in both directions of every link. ``changeable``: faults may
+        change them later."""
         self.hosts = hosts
+        self._impairments = impairments
+        self._bridge = ""
+        self.happened: list[dict[str, Any]] = []
+        """Faults of the last aggregation that had some."""
         self._running = ExitStack()
         self._running.callback(self._remove)
         try:
             self._make(hosts)
             for number, rate_mbit in enumerate(rates_mbit, 1):
                 self.set_rate(number, rate_mbit)
-            self._address(impairments)
+            self._address("&".join(filter(None, (impairments, "changeable=yes" if changeable else ""))))
         except BaseException:
             self.stop()
             raise
@@ -133,23 +154,39 @@ class Star(ABC):
             behind.append(f"c{number}")
             ports += ["--port", f"{number}=if:{link}?{impairments}"]
             ports += ["--port", f"{number + SECOND_OF_PAIR}=if:x{number}"]
-        self._running.enter_context(
-            self._netsum("switch", "bridge.p4", "--p4runtime", "127.0.0.1:0", *ports, "--quiet")
-        )
+        words = ("switch", "bridge.p4", "--p4runtime", "127.0.0.1:0", *ports, "--quiet")
+        self._bridge = self._running.enter_context(self._netsum(*words))["p4runtime"]
         return behind
 
     @contextmanager
-    def aggregation(self) -> Iterator[str]:
-        """Switch and controller in the centre, until the end of the block; gives the controller's HOST:PORT."""
+    def aggregation(self, faults: Path | None = None) -> Iterator[str]:
+        """Switch and controller in the centre, until the end of the block; gives the controller's HOST:PORT.
+        ``faults``: a script to play meanwhile, on a star whose links are changeable."""
         ports: list[str] = []
         for number in range(1, self.hosts + 1):
             ports += ["--port", f"{number}=udp:{gateway(number)}:{FIRST_UDP_PORT + number - 1}"]
         controller = f"{gateway(1)}:{CONTROLLER_PORT}"
-        with (
-            self._netsum("switch", "allreduce.p4", "-D", f"LANES={LANES}", *ports, "--quiet"),
-            self._netsum("controller", "--listen", controller, *ports),
-        ):
+        switch = ["switch", "allreduce.p4", "-D", f"LANES={LANES}", *ports, "--quiet"]
+        leader = ["controller", "--listen", controller, *ports]
+        if faults is not None:
+            with self._faulty_centre(switch, leader, controller, faults):
+                yield controller
+            return
+        with self._netsum(*switch), self._netsum(*leader):
             yield controller
+
+    @contextmanager
+    def _faulty_centre(
+        self, switch: Sequence[str], controller: Sequence[str], address: str, faults: Path
+    ) -> Iterator[None]:
+        """As `aggregation`, in a process that plays the faults; what happened is in ``happened`` afterwards."""
+        order = {"switch": switch, "controller": controller, "address": address, "bridge": self._bridge}
+        order |= {"faults": str(faults), "hosts": self.hosts, "impairments": self._impairments}
+        words = [sys.executable, str(Path(__file__).with_name("faulty_centre.py")), json.dumps(order)]
+        with self._process("faulty_centre.py", words) as process:
+            yield
+            process.terminate()
+            self.happened = json.loads(process.stdout.readline() or "[]")
 
     def ranks(self, words: Sequence[str], controller: str) -> list[str]:
         """Run a Python script on every host as a rank; what each printed, by rank. Raises NetworkError with the text of
@@ -182,17 +219,24 @@ class Star(ABC):
         return [out for out, _ in said]
 
     @contextmanager
-    def _netsum(self, *command: str) -> Iterator[None]:
-        """A netsum command in the centre that says on a line of standard output when it is ready."""
+    def _netsum(self, *command: str) -> Iterator[dict[str, Any]]:
+        """A netsum command in the centre; gives its ready line."""
         words = [sys.executable, "-m", "hostagent.cli.main", *command]
+        with self._process(f"netsum {command[0]}", words) as process:
+            yield process.ready
+
+    @contextmanager
+    def _process(self, name: str, words: Sequence[str]) -> Iterator[Any]:
+        """A process in the centre that says on a line of standard output when it is ready; ``ready`` is that line."""
         with tempfile.TemporaryFile("w+") as errors:
-            process = self.popen(CENTRE, words, stdout=subprocess.PIPE, stderr=errors)
-            assert process.stdout is not None
+            process: Any = self.popen(CENTRE, words, stdout=subprocess.PIPE, stderr=errors)
             try:
-                if not process.stdout.readline():
+                line = process.stdout.readline()
+                if not line:
                     errors.seek(0)
-                    raise NetworkError(f"netsum {command[0]} did not start: {errors.read().strip()}")
-                yield
+                    raise NetworkError(f"{name} did not start: {errors.read().strip()}")
+                process.ready = json.loads(line)
+                yield process
             finally:
                 process.terminate()
                 process.wait(STOP_S)

@@ -42,6 +42,11 @@ class Link:
         """What the compiled functions of ``ports.impairments`` take."""
         return self._state.address
 
+    def impair(self, impairments: Impairments) -> None:
+        """Other impairments from the next frame on; queue and seed stay."""
+        self.impairments = impairments
+        self._state.configure(impairments)
+
     def send(self, now_ns: int, frame: bytes | NDArray[np.uint8]) -> None:
         """Put a copy of a frame on the link; ``now_ns`` never goes back."""
         content = np.frombuffer(bytes(frame) or b"\0", np.uint8)

@@ -112,6 +112,10 @@ class Simulation:
         self._cables[one] = _Direction(Link(impairments, stream=stream, port=other.port), one, other, self.mishaps)
         self._cables[other] = _Direction(Link(impairments, stream=stream + 1, port=one.port), other, one, self.mishaps)
 
+    def impair(self, end: End, impairments: Impairments) -> None:
+        """Other impairments of what leaves by a port with a cable, from the next frame on."""
+        self._cables[end].link.impair(impairments)
+
     def inject(self, end: End, frame: bytes, origin: int) -> None:
         """A frame from outside arrives now; all that is due at once follows."""
         self._deliver(end, frame, origin)

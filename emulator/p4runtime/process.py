@@ -38,6 +38,7 @@ from emulator.p4runtime.translation import TranslationFileError, read_rules
 from emulator.ports.batch import CELL_BYTES
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.stale_shm import clean_stale
+from emulator.ports.control import ports_handler
 from emulator.ports.errors import PortError
 from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.loop.live import LiveLoop
@@ -160,7 +161,9 @@ class RunningSwitch:
         self._stack.callback(self._messages.stop)
         if self.cpu is not None:
             self._stack.callback(self.cpu.stop)
-        self.server = self._listening.serve(self.device, (statistics_handler(self.statistics), self._commands()))
+        self.server = self._listening.serve(
+            self.device, (statistics_handler(self.statistics), ports_handler(self.ports), self._commands())
+        )
         self._stack.callback(self._stop_server)
         if options.metrics is not None:
             self.metrics = MetricsEndpoint(options.metrics, lambda: metrics.collect(self.statistics()))

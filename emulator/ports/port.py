@@ -48,7 +48,7 @@ from emulator.ports.pcap.pcap_loops import pcap_flush, pcap_next_ns, pcap_receiv
 from emulator.ports.sockets.mmsg import flush_ring
 from emulator.ports.sockets.tcp_loops import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
 from emulator.ports.sockets.udp_loops import udp_receive, udp_release, udp_switch_flush
-from emulator.ports.spec import PortSpec
+from emulator.ports.spec import Impairments, PortSpec
 from emulator.ports.state import (
     KIND_CABLE,
     KIND_PACKET,
@@ -319,6 +319,14 @@ class SwitchPort:
             )
             self.state["impair_out"] = self._outbound.address
             self._kept += make_private_ring(self.switch_ring, IMPAIRED_CELLS, self.cell_bytes)
+
+    def impair(self, inbound: Impairments, outbound: Impairments) -> None:
+        """Other impairments from the next frame on, of both directions; queue and seed stay. May be called while a loop
+        runs. Raises PortError where the port was not opened as changeable."""
+        if self._inbound is None or self._outbound is None:
+            raise PortError(f"port {self.spec}: its impairments are fixed; open it with ?changeable=yes")
+        self._inbound.configure(inbound)
+        self._outbound.configure(outbound)
 
     def receive_into(self, batch: FrameBatch, now_ns: int = 0, most: int = MOST) -> int:
         """See port_receive; makes room for output first."""

@@ -9,9 +9,10 @@
     N=memory:NAME                     in this process only
 
 The switch's number N is left out where a host names its end. Impairments follow a question mark: rate, delay, jitter,
-loss, duplicate, reorder, reorder_by, corrupt, seed, queue, direction (in, out or both; as the switch sees it); and, for
-pcap, start (how long the control plane has before the first frame). Times take ns, us, ms, s; rates bit, kbit, Mbit,
-Gbit; probabilities are fractions (0.3) or per cent (30%)."""
+loss, duplicate, reorder, reorder_by, corrupt, seed, queue, direction (in, out or both; as the switch sees it),
+changeable (yes: they can be replaced while the port is open); and, for pcap, start (how long the control plane has
+before the first frame). Times take ns, us, ms, s; rates bit, kbit, Mbit, Gbit; probabilities are fractions (0.3) or
+per cent (30%)."""
 
 from __future__ import annotations
 
@@ -73,13 +74,20 @@ class Impairments:
     seed: int = 0
     queue_frames: int = DEFAULT_QUEUE_FRAMES
     """Frames on the link at a time; more are dropped and counted."""
+    is_changeable: bool = False
+    """Whether `SwitchPort.impair` may replace them later. Until then they may do nothing, at the price of a copy."""
 
     @property
     def active(self) -> bool:
-        """Whether the link does anything to a frame."""
-        return any(
+        """Whether the link does anything to a frame, or may later."""
+        return self.is_changeable or any(
             (self.rate_bps, self.delay_ns, self.jitter_ns, self.loss, self.duplicate, self.reorder, self.corrupt)
         )
+
+    @property
+    def flips_bits(self) -> bool:
+        """Whether frames can be damaged, now or later."""
+        return self.corrupt > 0 or self.is_changeable
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +216,10 @@ def _split_start(text: str, tail: str, kind: PortKind) -> tuple[str, int]:
     if starts and kind is not PortKind.PCAP:
         raise _error(text, "start is for pcap ports", "leave it out")
     rest = "&".join(item for item in items if item.partition("=")[0] != "start")
-    return rest, _quantity(text, "start", starts[-1], TIME_UNITS_NS, "a time such as 2s") if starts else 0
+    try:
+        return rest, _quantity("start", starts[-1], TIME_UNITS_NS, "a time such as 2s") if starts else 0
+    except ValueError as error:
+        raise PortError(f"port {text!r}: {error}") from None
 
 
 def _ends(text: str, address: str, kind: PortKind) -> tuple[tuple[str, int], tuple[str, int] | None]:
@@ -244,6 +255,7 @@ OPTIONS = (
     "seed",
     "queue",
     "direction",
+    "changeable",
 )
 
 
@@ -261,38 +273,49 @@ def _impairments(text: str, tail: str) -> tuple[Impairments | None, Impairments 
                 raise _error(text, f"bad direction {value!r}", "use in, out or both (as the switch sees it)")
             direction = value
             continue
-        field, number = _option(text, key, value)
+        if key == "changeable":
+            if value not in ("yes", "no"):
+                raise _error(text, f"bad changeable {value!r}", "use yes or no")
+            values["is_changeable"] = value == "yes"
+            continue
+        try:
+            field, number = impairment(key, value)
+        except ValueError as error:
+            raise PortError(f"port {text!r}: {error}") from None
         values[field] = number
     chosen = Impairments(**values)  # type: ignore[arg-type]
+    other: Impairments | None = None
+    if chosen.is_changeable:
+        other = Impairments(seed=chosen.seed, queue_frames=chosen.queue_frames, is_changeable=True)
     if not chosen.active:
         return None, None
-    return chosen if direction != "out" else None, chosen if direction != "in" else None
+    return chosen if direction != "out" else other, chosen if direction != "in" else other
 
 
-def _option(text: str, key: str, value: str) -> tuple[str, float | int]:
+def impairment(key: str, value: str) -> tuple[str, float | int]:
+    """Field of `Impairments` and its value, of an option that is written ``key=value``. Raises ValueError."""
     if key == "rate":
-        return "rate_bps", _quantity(text, key, value, RATE_UNITS_BPS, "a rate such as 100Mbit")
+        return "rate_bps", _quantity(key, value, RATE_UNITS_BPS, "a rate such as 100Mbit")
     if key in ("delay", "jitter", "reorder_by"):
-        return f"{key}_ns", _quantity(text, key, value, TIME_UNITS_NS, "a time such as 1ms or 250us")
+        return f"{key}_ns", _quantity(key, value, TIME_UNITS_NS, "a time such as 1ms or 250us")
     if key in ("seed", "queue"):
         if not value.isascii() or not value.isdigit() or (key == "queue" and not 1 <= int(value) <= 1 << 16):
-            raise _error(
-                text, f"bad {key} {value!r}", "use a whole number" + (" from 1 to 65536" if key == "queue" else "")
-            )
+            wanted = "use a whole number" + (" from 1 to 65536" if key == "queue" else "")
+            raise ValueError(f"bad {key} {value!r}; {wanted}")
         return ("queue_frames" if key == "queue" else key), int(value)
-    return key, _probability(text, key, value)
+    return key, _probability(key, value)
 
 
-def _quantity(text: str, key: str, value: str, units: dict[str, int], wanted: str) -> int:
+def _quantity(key: str, value: str, units: dict[str, int], wanted: str) -> int:
     try:
         return quantity(value, units)
     except ValueError:
-        raise _error(text, f"bad {key} {value!r}", f"give {wanted}, with one of the units {', '.join(units)}") from None
+        raise ValueError(f"bad {key} {value!r}; give {wanted}, with one of the units {', '.join(units)}") from None
 
 
-def _probability(text: str, key: str, value: str) -> float:
+def _probability(key: str, value: str) -> float:
     match = re.fullmatch(r"(\d*\.?\d+)(%?)", value)
     probability = float(match[1]) / (100 if match[2] else 1) if match else 2.0
     if probability > 1.0:
-        raise _error(text, f"bad {key} {value!r}", "give a probability from 0 to 1, such as 0.3 or 30%")
+        raise ValueError(f"bad {key} {value!r}; give a probability from 0 to 1, such as 0.3 or 30%")
     return probability

@@ -30,7 +30,20 @@ if TYPE_CHECKING:
 BMV2_WINDOW = 32
 """bmv2 queues 64 packets a port; with more results in flight than that it drops, and frames are retransmitted."""
 OF_THE_AGGREGATOR = (
-    *("aggregator", "lanes", "impair", "max_window", "cores", "racks", "rack_of", "way", "tree", "report", "verbose"),
+    *(
+        "aggregator",
+        "lanes",
+        "impair",
+        "max_window",
+        "cores",
+        "racks",
+        "rack_of",
+        "way",
+        "tree",
+        "report",
+        "verbose",
+        "faults",
+    ),
     *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore", "interface", "p4info", "device_config"),
     *("cacert", "cert", "private_key"),
 )
@@ -109,6 +122,12 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     CHECKPOINT_SECONDS,
     RESTORE,
     option(
+        "--faults",
+        metavar="FILE",
+        type=Path,
+        help="Script of faults, as {at: 1s, down: h0-s0, for: 500ms}. Rank i is host hi; a star has switch s0.",
+    ),
+    option(
         "--report",
         metavar="FILE",
         type=Path,
@@ -145,6 +164,7 @@ def run(
     checkpoint_every: int | None = None,
     checkpoint_seconds: float | None = None,
     restore: bool = True,
+    faults: Path | None = None,
     report: Path | None = None,
     verbose: bool = False,
     given: Mapping[str, str],
@@ -160,6 +180,7 @@ def run(
       netsum run --tree 2x4 train.py
       netsum run --tree 2x4 --aggregator server train.py
       netsum run -n 4 --report run.html train.py
+      netsum run -n 4 --faults faults.yaml --report report.json train.py
       netsum run -n 4 --aggregator server --checkpoint state \\
         --checkpoint-every 100 train.py
     """
@@ -197,6 +218,7 @@ def run(
         replaced_backend=replace_backend,
         prefixed=prefix,
         impairments=impair,
+        faults=faults,
         verbose=verbose,
         controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank))),
         rack_of=rack_of_rank,

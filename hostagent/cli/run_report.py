@@ -22,7 +22,9 @@ PAGES = (".html", ".htm")
 def gather(aggregator: Aggregator) -> dict[str, Any]:
     """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`;
     "problem" where the aggregator did not answer the controller. Of several racks not "switch" but "racks", a list,
-    each with its ``ranks``; of a tree "switches", a list in the order of ``protocol.tree.regular_tree``.
+    each with its ``ranks``; of a tree "switches", a list in the order of ``protocol.tree.regular_tree``. After
+    faults "faults", a list of what happened: ``time_s`` since the network was first used, ``what``, and ``problem``
+    where it could not be done.
 
     Raises grpc.RpcError when the controller does not answer.
     """
@@ -35,6 +37,8 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
         reply = stub.Report(session_pb2.ReportRequest(), timeout=TIMEOUT_S)
     found = {"jobs": [_job(job) for job in reply.jobs], "drops": _counters(reply.drops)}
     found |= {"problem": reply.problem} if reply.problem else {}
+    if aggregator.faults:
+        found["faults"] = list(aggregator.faults)
     if len(aggregator.controls) > 1 and not aggregator.rack_of:
         root, *others = aggregator.controls
         below = [replace(aggregator, control=each, choice=choose("p4")) for each in others]

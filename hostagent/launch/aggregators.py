@@ -88,6 +88,8 @@ class Aggregator:
     """Certificates for ``control`` of a P4 switch that runs already; None: without TLS."""
     rack_of: tuple[int, ...] = ()
     """Rack of each rank; empty where there is one rack."""
+    faults: Sequence[Mapping[str, Any]] = ()
+    """What the run's script of faults has done so far, in the order of time."""
 
 
 @contextmanager

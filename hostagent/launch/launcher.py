@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from emulator.network.faults.files import read_faults
+from emulator.network.topology.description import DescriptionError
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
 from hostagent.launch.aggregators import (
@@ -31,6 +33,7 @@ from hostagent.launch.aggregators import (
     make_services,
     start_aggregator,
 )
+from hostagent.launch.faults import LiveFaults, RunNetwork, changeable
 from hostagent.launch.processes import KilledEarlyError, LaunchError, Service
 from hostagent.launch.rank_launcher import RankOrder
 from hostagent.launch.run_folder import announce, run_folder
@@ -45,6 +48,9 @@ from hostagent.transport.session.reach import Unreachable, check_reachable
 
 RANKS_STOP_TIMEOUT_S = 35.0
 """torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
+
+HELD_LOOK_S = 0.02
+"""Between two looks whether a service that a fault holds may be started again."""
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -82,6 +88,9 @@ class RunOptions:
     """Options of the controller about the program, with ``p4runtime://``: ``--p4info F --device-config F``."""
     tls: ClientTls | None = None
     """Certificates for connections to the switch, with ``p4runtime://``; None: without TLS."""
+    faults: Path | None = None
+    """Script of faults (`emulator.network.faults.files`); not with ``controller``, ``rack_of`` or a switch that runs
+    already."""
     verbose: bool = False
     replaced_backend: str = ""
     """Backend that scripts ask for and get netsum instead, as ``gloo``; empty: none."""
@@ -149,6 +158,8 @@ def _check(options: RunOptions) -> None:
             "--interface, --p4info, --device-config, --cacert, --cert and --private-key are for a switch that runs "
             "already: --aggregator p4runtime://HOST:PORT"
         )
+    if options.faults is not None and (options.controller or options.rack_of or choice.outside):
+        raise LaunchError("--faults needs a switch or server that this command starts, and no --racks")
     if options.controller is not None:
         _check_answers(options.controller)
 
@@ -204,13 +215,18 @@ class _Run:
         self._ranks: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
         self._stopped = StoppedProcesses(self._tell_stopped)
+        self._faults: LiveFaults | None = None
+        self._impairments = options.impairments
 
     def run(self) -> int:
+        self._read_faults()
         try:
             self._start_ranks_waiting()
             address = self._options.controller or self._start_services()
             announce(self._folder, address, self._options.script)
             self._tell_ranks(address)
+            if self._faults is not None:
+                self._faults.start(self._services, self._aggregator)
             return self._supervise()
         except _Interrupted as interrupt:
             self._stop_ranks(interrupt.number)
@@ -218,6 +234,19 @@ class _Run:
         finally:
             with _signals_held():
                 self._end()
+
+    def _read_faults(self) -> None:
+        """Before anything is started: what is wrong with the script is said at once."""
+        options = self._options
+        if options.faults is None:
+            return
+        network = RunNetwork(options.ranks, options.tree)
+        try:
+            script = read_faults(options.faults, network.topology)
+        except DescriptionError as error:
+            raise LaunchError(str(error)) from None
+        self._impairments = changeable(options.impairments, script.seed)
+        self._faults = LiveFaults(script, network, options.impairments, options.ranks)
 
     def _start_services(self) -> str:
         options = self._options
@@ -227,7 +256,7 @@ class _Run:
             options.ranks,
             choice,
             options.lanes,
-            options.impairments,
+            self._impairments,
             options.controller_options,
             options.server_options,
             options.rack_of,
@@ -258,6 +287,7 @@ class _Run:
             reader,
             ports,
             options.replaced_backend,
+            self._faults.slowed if self._faults is not None else (),
         )
         command = [sys.executable, "-m", "hostagent.launch.rank_launcher", order.as_json()]
         self._ranks = subprocess.Popen(command, pass_fds=[reader], start_new_session=True)
@@ -274,19 +304,22 @@ class _Run:
         while self._ranks.poll() is None:
             processes: list[subprocess.Popen[Any]] = [
                 self._ranks,
-                *(service.process for service in self._services if service.process),
+                *(service.process for service in self._services if service.process and not service.is_held),
             ]
+            is_held = any(service.is_held for service in self._services)
             watched = [os.pidfd_open(process.pid) for process in processes]
             try:
-                select.select(watched, [], [], LOOK_S)
+                select.select(watched, [], [], HELD_LOOK_S if is_held else LOOK_S)
             finally:
                 for descriptor in watched:
                     os.close(descriptor)
             self._stopped.look([service.process.pid for service in self._services if service.process])
             for service in self._services:
-                while self._ranks.poll() is None and not service.running():
+                while self._ranks.poll() is None and not service.is_held and not service.running():
                     self._restart(service)
         code = self._exit_code(self._ranks.returncode)
+        if self._faults is not None:
+            self._faults.stop()
         if self._aggregator is not None and self._options.at_end is not None:
             self._options.at_end(self._aggregator, code)
         return code
@@ -302,6 +335,8 @@ class _Run:
         print(f"netsum run: the {service.name} {ending}; restarted", file=sys.stderr)
         with suppress(KilledEarlyError):
             service.wait_ready()
+            if self._faults is not None:
+                self._faults.restore(service)
 
     def _exit_code(self, code: int) -> int:
         if code < 0:
@@ -317,6 +352,8 @@ class _Run:
                 self._ranks.wait(RANKS_STOP_TIMEOUT_S)
 
     def _end(self) -> None:
+        if self._faults is not None:
+            self._faults.stop()
         if self._pipe is not None:
             os.close(self._pipe)  # ends the child and its ranks, if they still run
         if self._ranks is not None:

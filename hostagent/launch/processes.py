@@ -68,6 +68,10 @@ class Service:
     """UDP sockets that are its own from the first incarnation to the last: their addresses can't be anybody else's."""
     told_later: bool = False
     """The first incarnation reads on stdin what the others are given in the command; see ``send_line``."""
+    is_held: bool = False
+    """It was killed by ``interrupt`` and is not to be started yet."""
+    is_ready: bool = False
+    """This incarnation has said that it is ready."""
     _listener: threading.Thread | None = field(default=None, init=False)
     _log_begin_bytes: int = field(default=0, init=False)
     """Where the log of this incarnation begins."""
@@ -87,6 +91,7 @@ class Service:
                 env={**os.environ, INHERITED: ",".join(map(str, descriptors))} if descriptors else None,
                 start_new_session=True,  # a Ctrl-C in the terminal is the launcher's to handle, in order
             )
+        self.is_ready = False
         self.starts.append(time.monotonic())
 
     def send_line(self, line: str) -> None:
@@ -106,6 +111,7 @@ class Service:
         line = stdout.readline()
         try:
             self.ready = self.ready | json.loads(line)
+            self.is_ready = True
         except ValueError:
             code = self.process.wait(STOP_TIMEOUT_S) if not line else None
             problem = f"printed {line.strip()!r} instead of its ready line" if line else _ending(code)
@@ -132,6 +138,14 @@ class Service:
             raise LaunchError(f"the {self.name} {ending} {len(self.starts)} times in a minute{self._quoted_log()}")
         self.start()
         return ending
+
+    def interrupt(self) -> None:
+        """Kill it, and hold it until ``is_held`` is cleared. That is no end of its own, so it does not count as one."""
+        self.is_held = True
+        if len(self.starts) > 1:
+            self.starts.popleft()
+        if self.process is not None:
+            self.process.kill()
 
     def running(self) -> bool:
         return self.process is not None and self.process.poll() is None

@@ -49,6 +49,8 @@ class RankOrder:
     """Number of the aggregator's port that each rank is to have; empty: any."""
     replaced_backend: str = ""
     """Backend that netsum takes the place of; empty: none."""
+    slowed: tuple[int, ...] = ()
+    """Ranks that a script of faults stops and continues: not reported as stopped."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self))
@@ -98,7 +100,7 @@ def _run(launcher: Any, order: RankOrder) -> int:
     options = ["--standalone", f"--nproc-per-node={order.ranks}", "--log-dir", order.log_folder]
     options += ACCEPTED_OUTPUT["prefixed" if order.prefixed else "plain"]
     arguments = launcher.parse_args([*options, "--no-python", *binder, *order.program])
-    stopped = _watch_for_stopped_ranks()
+    stopped = _watch_for_stopped_ranks({str(rank) for rank in order.slowed})
     try:
         launcher.run(arguments)
     except ChildFailedError as error:
@@ -108,8 +110,9 @@ def _run(launcher: Any, order: RankOrder) -> int:
     return 0
 
 
-def _watch_for_stopped_ranks() -> StoppedProcesses:
-    """Report them at once: the other ranks notice 5 s later, and cannot distinguish it from a lost machine."""
+def _watch_for_stopped_ranks(slowed: Collection[str]) -> StoppedProcesses:
+    """Report them at once: the other ranks notice 5 s later, and cannot distinguish it from a lost machine.
+    ``slowed``: not these."""
 
     def report(pid: int, is_stopped: bool) -> None:
         what = f"is stopped: in {PATIENCE_S:g} s netsum ends the job, unless `kill -CONT {pid}` lets it go on"
@@ -117,7 +120,7 @@ def _watch_for_stopped_ranks() -> StoppedProcesses:
 
     def watch() -> None:
         while True:
-            processes.look([pid for pid in _children() if _rank_of(pid)])
+            processes.look([pid for pid in _children() if _rank_of(pid) not in ("", *slowed)])
             time.sleep(LOOK_S)
 
     processes = StoppedProcesses(report)

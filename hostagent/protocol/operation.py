@@ -83,6 +83,8 @@ class Operation:
     """Flag of a SUM of floats: the correctly rounded sum. float64 is summed so in any case."""
     served: ServedMemory | None = None
     """Announcement of an operation on a rack server's weights, and the memory for the server's answer."""
+    unit: int = 0
+    """A late rank may miss so many operations, this one first. 0: it may not miss it, or it is in another's unit."""
     memory: tuple[object, ...] = field(default=(), compare=False, repr=False)
     """Owners of the spans' memory, where the caller wants it kept alive until the operation has finished."""
 

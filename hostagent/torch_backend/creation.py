@@ -13,7 +13,7 @@ from torch._C._distributed_c10d import Store
 from hostagent.torch_backend import roll_call
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.group import NetsumProcessGroup
-from hostagent.torch_backend.options import Options, is_exact, quantizes_on_device
+from hostagent.torch_backend.options import Options, is_exact, quantizes_on_device, stragglers_of
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError, listed
 from hostagent.transport.loopback import local_channel
@@ -28,7 +28,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
             f"netsum: pg_options must be None or hostagent.Options, got {type(backend_options).__name__}"
         )
     chosen = backend_options or Options()
-    exact, on_device = is_exact(chosen), quantizes_on_device(chosen)
+    exact, on_device, stragglers = is_exact(chosen), quantizes_on_device(chosen), stragglers_of(chosen)
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
     is_default = not options.global_ranks_in_group
@@ -47,6 +47,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         exact=exact,
         on_device=on_device,
         global_ranks=options.global_ranks_in_group,
+        stragglers=stragglers,
     )
 
 

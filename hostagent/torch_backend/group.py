@@ -31,6 +31,7 @@ from hostagent.torch_backend.device.starter import Starter
 from hostagent.torch_backend.device.transfer import Transfer
 from hostagent.torch_backend.errors import OperationTimeoutError, RefusedError, as_torch_error
 from hostagent.torch_backend.plans import Member, Plan
+from hostagent.torch_backend.stragglers import Stragglers, counted, may_be_missed
 from hostagent.torch_backend.tensors import Reduction, parse_reduction
 from hostagent.torch_backend.work import NetsumWork
 from hostagent.transport.channel import Channel
@@ -117,9 +118,11 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         exact: bool = False,
         on_device: bool = True,
         global_ranks: Sequence[int] = (),
+        stragglers: Stragglers | None = None,
     ) -> None:
         """``exact``, ``on_device``: how sums of floats are made (see ``options.Options``). ``global_ranks``: of the
-        members of a group made by ``new_group``; none for that of ``init_process_group``."""
+        members of a group made by ``new_group``; none for that of ``init_process_group``. ``stragglers``: what is done
+        about late ranks; None: wait."""
         super().__init__(rank, size)
         self._store = store
         self._member = Member(rank, size)
@@ -127,6 +130,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         self._channel = channel
         self._exact, self._on_device = exact, on_device
         self._global_ranks = tuple(global_ranks)
+        self._stragglers = stragglers if size > 1 else None
         self._name = "netsum"
         self._description = "undefined"
         self._completer = Completer(f"netsum rank {rank}")
@@ -215,6 +219,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         if tensor.layout is torch.sparse_coo:
             return self._allreduce_sparse(tensor, reduction, opts, timeout)
         plan = plans.all_reduce(tensor, reduction, self._member)
+        if self._stragglers is not None and self._stragglers.proceeds and may_be_missed(plan):
+            plan = counted(plan, self._member.size)
         return self._start("all_reduce", plan, opts, timeout)
 
     def _allreduce_sparse(
@@ -417,6 +423,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                 work = self._start_now(event, plan, starter, timeout_s)
             if is_ordered:
                 self._sequence += 1
+                work.stragglers = self._stragglers
             self._remember(work)
             if profiled is not None:
                 work.extend_profile(profiled)

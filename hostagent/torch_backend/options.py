@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from emulator.ports.units import TIME_UNITS_NS, quantity
 from hostagent.torch_backend.errors import RefusedError
+from hostagent.torch_backend.stragglers import Stragglers
 
 PRECISION_VARIABLE = "NETSUM_PRECISION"
 BLOCK, EXACT = "block", "exact"
 """Block floating point, the default, and correctly rounded sums (PROTOCOL.md, sections 8.1 and 8.8)."""
+
+STRAGGLERS_VARIABLE, BOUND_VARIABLE = "NETSUM_STRAGGLERS", "NETSUM_STRAGGLER_BOUND"
+WAIT, FAIL, PROCEED = "wait", "fail", "proceed"
+DEFAULT_BOUND = "1s"
 
 QUANTIZER_VARIABLE = "NETSUM_QUANTIZER"
 DEVICE, HOST = "device", "host"
@@ -24,6 +30,12 @@ class Options:
     quantizer: str = ""
     """Where large sums of floats on a GPU are quantized: ``device`` or ``host``; empty: what the environment's
     NETSUM_QUANTIZER says, ``device`` where it says nothing. ``host`` if only some ranks' tensors are on a GPU."""
+    stragglers: str = ""
+    """About ranks that come late to a collective: ``wait`` for them, until the group's time-out; ``fail`` on every rank
+    after the bound; or ``proceed`` with all_reduce of SUM and AVG without them. Empty: what the environment's
+    NETSUM_STRAGGLERS says, ``wait`` where it says nothing."""
+    straggler_bound: str = ""
+    """How long they may be late, as ``500ms``. Empty: NETSUM_STRAGGLER_BOUND, ``1s`` where it says nothing."""
 
 
 def is_exact(options: Options) -> bool:
@@ -36,11 +48,26 @@ def quantizes_on_device(options: Options) -> bool:
     return _chosen("quantizer", options.quantizer, QUANTIZER_VARIABLE, (DEVICE, HOST)) == DEVICE
 
 
-def _chosen(option: str, value: str, variable: str, choices: tuple[str, str]) -> str:
+def stragglers_of(options: Options) -> Stragglers | None:
+    """What is done about late ranks; None: wait. Raises RefusedError for a choice or a bound that does not exist."""
+    choice = _chosen("stragglers", options.stragglers, STRAGGLERS_VARIABLE, (WAIT, FAIL, PROCEED))
+    text, source = options.straggler_bound, "the option straggler_bound"
+    if not text:
+        text, source = os.environ.get(BOUND_VARIABLE) or DEFAULT_BOUND, BOUND_VARIABLE
+    try:
+        bound_ns = quantity(text, TIME_UNITS_NS)
+    except ValueError as error:
+        raise RefusedError(f"netsum: {source}: {error}") from None
+    if bound_ns <= 0:
+        raise RefusedError(f"netsum: {source} is {text!r}, must be longer than 0")
+    return None if choice == WAIT else Stragglers(bound_ns / TIME_UNITS_NS["s"], choice == PROCEED)
+
+
+def _chosen(option: str, value: str, variable: str, choices: tuple[str, ...]) -> str:
     """The option's value, or the environment variable's, or the first of the choices."""
     chosen, source = value, f"the option {option}"
     if not chosen:
         chosen, source = os.environ.get(variable) or choices[0], variable
     if chosen not in choices:
-        raise RefusedError(f"netsum: {source} is {chosen!r}, must be {' or '.join(choices)}")
+        raise RefusedError(f"netsum: {source} is {chosen!r}, must be {', '.join(choices[:-1])} or {choices[-1]}")
     return chosen

@@ -66,6 +66,8 @@ class Plan:
     """What to calculate after that."""
     then: Callable[[], Plan] | None = None
     """Makes the plan to start next, from what this one left behind; its outputs are those of this one."""
+    contributions: Tensor | None = None
+    """Of a sum that late ranks may miss: one number, how many ranks' data are in it."""
     transfer: Transfer | None = None
     """Of a call with tensors on a device."""
 

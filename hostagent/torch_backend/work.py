@@ -25,7 +25,9 @@ from torch._C._distributed_c10d import Work
 
 from hostagent.torch_backend.errors import NetsumError, OperationTimeoutError, as_torch_error
 from hostagent.torch_backend.plans import Plan
+from hostagent.torch_backend.stragglers import Stragglers
 from hostagent.transport.channel import Channel
+from hostagent.transport.loop.records import MESSAGE_NUMBERS
 
 SMALL_OUTPUT_BYTES = 1024
 """Outputs up to this size stay with their handle, as those of torch's own backends. DDP's join lets a number
@@ -57,6 +59,9 @@ class NetsumWork(Work):
         self._watch = watch
         self._note = note
         self._parts: tuple[NetsumWork, ...] = ()
+        self.stragglers: Stragglers | None = None
+        """What to do about late ranks; None: wait."""
+        self._contributions = plan.contributions
         self._lock = threading.Lock()
         self._held = plan.outputs
         self._outputs = [weakref.ref(tensor) for tensor in plan.outputs]
@@ -130,7 +135,19 @@ class NetsumWork(Work):
 
     def _wait_for(self, number: int, end_s: float) -> bool:
         """Block until an operation has finished; False when the time ran out first."""
-        return self._channel.finished(number) or self._channel.wait(number, max(0.0, end_s - time.monotonic()))
+        if self.stragglers is None or number >= MESSAGE_NUMBERS:
+            return self._channel.finished(number) or self._channel.wait(number, max(0.0, end_s - time.monotonic()))
+        while not self._channel.finished(number):
+            left_s = end_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            if not self._channel.wait(number, min(left_s, self.stragglers.look_s)):
+                self._cause = self._cause or self.stragglers.look(self._channel, number)
+        return True
+
+    def contributions(self) -> int | None:
+        """After the wait: how many ranks' data are in the result, where late ones may be left out; else None."""
+        return None if self._contributions is None else int(self._contributions[0])
 
     def _expire(self) -> None:
         for number in self._numbers:
@@ -194,6 +211,8 @@ class NetsumWork(Work):
             failures = (self._channel.failure(number) for number in self._numbers)
             self._cause = self._cause or next((error for error in failures if error is not None), None)
             if self._cause is None:
+                for number in self._numbers:
+                    self._channel.collect(number)
                 try:
                     self._finish(plan)
                 except RuntimeError as error:  # torch cannot write an output

@@ -45,6 +45,18 @@ class Channel(Protocol):
     def expire(self, number: int, timeout_s: float) -> Exception:
         """End the job because an operation's time-out of ``timeout_s`` passed; the error names the missing ranks."""
 
+    def overdue(self, bound_s: float) -> list[int]:
+        """Ranks for which the oldest unfinished operation has been waiting for so long, without anything completed
+        meanwhile, as far as the aggregator has said so; to be asked more often than that."""
+
+    def proceed(self, bound_s: float) -> None:
+        """Ask late ranks to take part without data in the operations that were submitted so long ago and have a
+        ``unit``. Returns at once."""
+
+    def collect(self, number: int) -> None:
+        """Called once for an operation that succeeded, before its memory is used: one that this rank has missed
+        brings its results there now."""
+
     def fail(self, error: Exception) -> None:
         """End the job on every rank for a cause outside the transport."""
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,6 +66,7 @@ from hostagent.transport.loop.records import (
     TRANSMIT_CAPACITY,
 )
 from hostagent.transport.messages import JobMessages
+from hostagent.transport.missed import MissedOperations, Terms, units
 from hostagent.transport.session.session import SessionClient
 from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError, label_of
 
@@ -196,6 +198,10 @@ class JobChannel:
         self._lanes = SMALLEST_LANES
         self._scratch: deque[tuple[int, NDArray[np.uint8]]] = deque()
         self._operations: dict[int, Operation] = {}
+        self._called_s: dict[int, float] = {}
+        self._progress = (-1, 0.0)
+        """Lowest chunk without a result, and since when, as far as anybody has looked."""
+        self._missed = MissedOperations()
         self._requests: NDArray[Any] = np.zeros(REQUESTS, REQUEST)
         self._done: NDArray[np.int64] = np.zeros(REQUESTS, np.int64)
         self._record: NDArray[Any] = np.zeros(1, JOB)
@@ -217,28 +223,42 @@ class JobChannel:
     def submit(self, operation: Operation) -> int:
         """See Channel."""
         with self._order:
-            number = self._next
-            self._wait_for_room(number)
-            try:
-                scratch = scratch_memory(operation, self._lanes)
-            except OperationRefused as error:
-                raise TransportError(str(error), Cause.LOCAL) from None
-            if scratch is not None:
-                self._scratch.append((number, scratch))
-            scratch_address = 0 if scratch is None else address_of(scratch)
-            self._requests[number % REQUESTS] = request_of(operation, scratch_address)
+            number = self._adopt(operation)
+            return self._enter(operation) if number is None else number
+
+    def _adopt(self, operation: Operation) -> int | None:
+        """The number of the caller's operation, where this rank has missed it."""
+        try:
             with self._lock:
-                self._check_usable()
-                self._forget_finished()
-                self._operations[number] = operation
-                self._counts.add(number, operation, time.monotonic_ns())
-                self._next = number + 1
-                if self._attached:
-                    self._describe(number, operation)
-                    self._publish(JOB_REQUEST_TAIL, self._next, operation.elements * operation.element_bytes)
-                else:
-                    self._ask_lease()
-            return number
+                return self._missed.adopt(operation)
+        except TransportError as error:
+            raise self._report_failure(f"rank {self.membership.rank}: {error}", Cause.MISMATCH) from None
+
+    def _enter(self, operation: Operation) -> int:
+        """Submit it under the next number."""
+        number = self._next
+        self._wait_for_room(number)
+        try:
+            scratch = scratch_memory(operation, self._lanes)
+        except OperationRefused as error:
+            raise TransportError(str(error), Cause.LOCAL) from None
+        if scratch is not None:
+            self._scratch.append((number, scratch))
+        scratch_address = 0 if scratch is None else address_of(scratch)
+        self._requests[number % REQUESTS] = request_of(operation, scratch_address)
+        with self._lock:
+            self._check_usable()
+            self._forget_finished()
+            self._operations[number] = operation
+            self._called_s[number] = time.monotonic()
+            self._counts.add(number, operation, time.monotonic_ns())
+            self._next = number + 1
+            if self._attached:
+                self._describe(number, operation)
+                self._publish(JOB_REQUEST_TAIL, self._next, operation.elements * operation.element_bytes)
+            else:
+                self._ask_lease()
+        return number
 
     def post(self, message: Message) -> int:
         """See Channel."""
@@ -318,6 +338,38 @@ class JobChannel:
             self._told.wait(TOLD_TIMEOUT_S)  # the lease is timing out as well, and knows who has not joined
         return self._report_failure(self._timeout_text(number, timeout_s), Cause.TIMEOUT)
 
+    def overdue(self, bound_s: float) -> list[int]:
+        """See Channel."""
+        with self._lock:
+            oldest = self._oldest_unfinished()
+            if self._core is None or oldest is None:
+                return []
+            now_s, floor = time.monotonic(), int(self._core.record["floor"][0])
+            if floor != self._progress[0]:
+                self._progress = (floor, now_s)
+            is_over = now_s - max(self._progress[1], self._called_s[oldest]) >= bound_s
+            return self._missing() if is_over else []
+
+    def proceed(self, bound_s: float) -> None:
+        """See Channel."""
+        with self._lock:
+            now_s, oldest = time.monotonic(), self._oldest_unfinished()
+            if oldest is None:
+                return
+            asked = units(self._operations, oldest, self._next)
+            asked = [unit for unit in asked if now_s - self._called_s[unit[0]] >= bound_s]
+            self._progress = (self._progress[0], now_s)
+        if asked:
+            self._transport.session.proceed(self.membership.job, asked)
+
+    def _oldest_unfinished(self) -> int | None:
+        return next((number for number in self._operations if not loop_calls.is_done(self._address, number)), None)
+
+    def collect(self, number: int) -> None:
+        """See Channel."""
+        with self._lock:
+            self._missed.collect(number)
+
     def fail(self, error: Exception) -> None:
         """See Channel."""
         self._report_failure(str(error), Cause.LOST)
@@ -364,6 +416,21 @@ class JobChannel:
         """The job has ended, for this reason."""
         self._fail_locally(TransportError(str(failure), self._own_cause or failure.cause))
         self._told.set()
+
+    def on_proceed(self, asked: Sequence[tuple[int, Sequence[Terms]]]) -> None:
+        """Another rank is not to wait for these operations; takes part in those that the caller has not called yet."""
+        threading.Thread(target=self._miss, args=(asked,), name="netsum-missed", daemon=True).start()
+
+    def _miss(self, asked: Sequence[tuple[int, Sequence[Terms]]]) -> None:
+        with suppress(TransportError):  # it has failed or is closed: nobody waits for it
+            for number, unit in asked:
+                with self._order:
+                    if number != self._next or not self._attached:
+                        continue
+                    for operation, result in self._missed.perform(unit):
+                        entered = self._enter(operation)
+                        with self._lock:
+                            self._missed.entered(entered, operation, result)
 
     def on_peer_left(self, rank: int, next_chunk: int) -> None:
         """A rank left in order; it has contributed to nothing from this chunk on."""
@@ -486,7 +553,7 @@ class JobChannel:
         while self._scratch and loop_calls.is_done(self._address, self._scratch[0][0]):
             self._scratch.popleft()
         while self._operations and loop_calls.is_done(self._address, oldest := next(iter(self._operations))):
-            del self._operations[oldest]
+            del self._operations[oldest], self._called_s[oldest]
 
     def _is_done(self, number: int) -> bool:
         return bool(loop_calls.is_done(self._address, number))
@@ -570,8 +637,7 @@ class JobChannel:
         waited = f"Timed out waiting {1e3 * timeout_s:g}ms: rank {self.membership.rank} had called {self._name(number)}"
         if number >= MESSAGE_NUMBERS:
             return waited + self._messages.progress(number)
-        came = self._came()
-        missing = [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
+        came, missing = self._came(), self._missing()
         if missing:
             return f"{waited}, to which rank {listed(missing)} had not contributed"
         if came is not None:
@@ -579,6 +645,11 @@ class JobChannel:
         if self._attached:
             return f"{waited}, and the aggregator did not say who was missing: is it alive?"
         return f"{waited}, but not all ranks have joined the group"
+
+    def _missing(self) -> list[int]:
+        """Ranks of which the aggregator has said that it waits for them."""
+        came = self._came()
+        return [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
 
     def _came(self) -> int | None:
         """Bitmap of the ranks that the aggregator had heard of when it last said so."""
@@ -633,7 +704,8 @@ class JobChannel:
             self._forget_finished()
             core = self._core.statistics() if self._core is not None else {}
             progress = {"progress/operations": self._next}
-            return core | progress | self._messages.statistics() | self._counts.counters()
+            missed = {"missed_operations": self._missed.count} if self._missed.count else {}
+            return core | progress | self._messages.statistics() | self._counts.counters() | missed
 
     def _detach(self) -> None:
         if not self._attached:

@@ -20,6 +20,7 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
+from hostagent.transport.missed import Terms
 from hostagent.transport.session.reach import Unreachable, check_reachable
 from hostagent.transport.session.session import SessionClient
 from hostagent.transport.session.terms import JobFailed, Lease, SessionError, requested_port
@@ -150,6 +151,11 @@ class Transport:
     def on_collect(self, job: int) -> dict[str, int]:
         channel = self._jobs.get(job)
         return channel.statistics() if channel is not None else {}
+
+    def on_proceed(self, job: int, units: list[tuple[int, tuple[Terms, ...]]]) -> None:
+        channel = self._jobs.get(job)
+        if channel is not None:
+            channel.on_proceed(units)
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         channel = self._jobs.get(job)

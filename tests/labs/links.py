@@ -29,14 +29,21 @@ class Links:
         if impairments != self._impairments:
             self._impairments, self._links = impairments, {}
 
+    def impair(self, to: int, impairments: Impairments) -> None:
+        """Of one receiver's link, for frames sent from now on."""
+        self._link(to).impair(impairments)
+
     def send(self, to: int, frame: bytes, now_ns: int) -> None:
+        self._link(to).send(now_ns, frame)
+        self.sent += 1
+        self._note(self._links[to], to)
+
+    def _link(self, to: int) -> Link:
         if to not in self._links:
             stream = 2 * to if to >= 0 else 2 * (-1 - to) + 1
             impairments = self._inbound if self._inbound is not None and to < 0 else self._impairments
             self._links[to] = Link(impairments, stream=stream)
-        self._links[to].send(now_ns, frame)
-        self.sent += 1
-        self._note(self._links[to], to)
+        return self._links[to]
 
     def next_ns(self) -> int:
         """When a frame arrives; NEVER_NS: none is under way."""

@@ -18,6 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from emulator.network.faults.parts import Restart, Script
+from emulator.network.faults.schedule import Change, LinkFaults, Schedule
 from emulator.ports.spec import Impairments
 from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
@@ -29,6 +31,7 @@ from hostagent.protocol.wire import LANE_BYTES
 from hostagent.protocol.worker import CoreSettings, frame_job
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.loop.records import MESSAGE_NUMBERS
+from hostagent.transport.missed import MissedOperations, Terms, units
 from tests.generators.collective_programs import MOST_RANKS
 from tests.labs.links import NEVER_NS, Links
 from tests.labs.message_core import MessageCore
@@ -214,11 +217,41 @@ class VirtualChannel:
         self._lab = lab
         self._end = end
         self._posted = MESSAGE_NUMBERS
+        self.missed = MissedOperations()
+        self.operations: dict[int, Operation] = {}
+        lab.channels.append(self)
 
     def submit(self, operation: Operation) -> int:
+        number = self.missed.adopt(operation)
+        return self._enter(operation) if number is None else number
+
+    def _enter(self, operation: Operation) -> int:
         number = self._end.worker.submit(operation)
+        self.operations[number] = operation
         self._lab.pump(self._end)
         return number
+
+    def miss(self, asked: Sequence[tuple[int, Sequence[Terms]]]) -> None:
+        """As `JobChannel.on_proceed`."""
+        for number, unit in asked:
+            if number != len(self.operations):
+                continue
+            for operation, result in self.missed.perform(unit):
+                self.missed.entered(self._enter(operation), operation, result)
+
+    def unfinished_units(self) -> list[tuple[int, tuple[Terms, ...]]]:
+        """What this rank may ask the others to miss."""
+        oldest = next((number for number in self.operations if number not in self._end.done), len(self.operations))
+        return units(self.operations, oldest, len(self.operations))
+
+    def overdue(self, bound_s: float) -> list[int]:
+        return []
+
+    def proceed(self, bound_s: float) -> None:
+        raise AssertionError("bounds are of real time")
+
+    def collect(self, number: int) -> None:
+        self.missed.collect(number)
 
     def post(self, message: Message) -> int:
         number = self._posted
@@ -263,12 +296,19 @@ class VirtualNetwork:
         self.rng = random.Random(faults.seed)
         self.now_ns = 0
         self.ranks: list[Rank] = []
+        self.channels: list[VirtualChannel] = []
+        self.impatience = 0.0
+        """Probability, at each step, that a random rank lets what it waits for proceed without another one."""
         self._links = Links(faults.impairments(inbound=False), faults.impairments(inbound=True))
         self.lanes = faults.lanes
         self._aggregator: Forwarding = Compiled() if faults.aggregator == "p4" else Reference(faults.lanes)
         self._jobs: dict[int, ReferenceJob] = {}
         self._ends: dict[int, list[End]] = {}
         self._restarts = faults.restarts
+        self._schedule = Schedule(Script(()))
+        self._link_faults = LinkFaults()
+        self.changes = 0
+        """Faults of the script that have begun or ended."""
         self._plan: list[Callable[[], None]] = []
         self._alarms = [NEVER_NS] * MOST_RANKS
         """When each rank's pause ends."""
@@ -327,10 +367,13 @@ class VirtualNetwork:
             self._links.next_ns(),
             min((ns for ns in self._alarms if ns > self.now_ns), default=NEVER_NS),
         )
-        next_ns = min(arrival, alarm_ns, *(end.due_ns for end in ends))
+        fault_ns = self._schedule.next_time_ns()
+        next_ns = min(arrival, alarm_ns, NEVER_NS if fault_ns is None else fault_ns, *(end.due_ns for end in ends))
         if next_ns >= NEVER_NS:
             return False
         self.now_ns = max(self.now_ns, next_ns)
+        for change in self._schedule.due(self.now_ns):
+            self._play_change(change)
         if arrival <= self.now_ns:
             to, frame = self._links.receive(self.now_ns)
             if to >= 0:
@@ -356,11 +399,31 @@ class VirtualNetwork:
         """Start the aggregator again at random moments, and bring the ranks into new epochs one step at a time."""
         if self._restarts and not self._plan and self.rng.random() < 0.02:
             self._restarts -= 1
-            self._aggregator.restart()
-            for number in self.rng.sample(list(self._jobs), len(self._jobs)):
-                self._plan += self._new_epoch(number)
+            self._restart()
         if self._plan and self.rng.random() < 0.3:
             self._plan.pop(0)()
+
+    def _restart(self) -> None:
+        self._aggregator.restart()
+        for number in self.rng.sample(list(self._jobs), len(self._jobs)):
+            self._plan += self._new_epoch(number)
+
+    def play(self, script: Script) -> None:
+        """Faults of a star: host i is the rank at port i. Of restarts, those of the switch."""
+        self._schedule = Schedule(script)
+        usual = {way: self.faults.impairments(way) for way in (False, True)}
+        self._link_faults = LinkFaults(script.seed, lambda name: usual[name.endswith("->s0")])
+
+    def _play_change(self, change: Change) -> None:
+        self.changes += 1
+        if isinstance(change.fault.kind, Restart):
+            if change.begins:
+                self._restart()
+            return
+        for name in self._link_faults.apply(change):
+            source, destination = name.split("->")
+            to = -1 - int(source[1:]) if destination == "s0" else int(destination[1:])
+            self._links.impair(to, self._link_faults.of(name))
 
     def _new_epoch(self, number: int) -> list[Callable[[], None]]:
         ends, lowest = self._ends[number], []
@@ -421,5 +484,8 @@ class VirtualNetwork:
             elif self.now_ns > MOST_TIME_NS or (not self.step() and not self._plan):
                 break
             self._restart_at_times()
+            if self.impatience and self.rng.random() < self.impatience:
+                one, other = self.rng.sample(self.channels, 2)
+                other.miss(one.unfinished_units())
         waiting = [rank.number for rank in self.ranks if not rank.ended]
         return f"ranks {waiting} hang at {self.now_ns} ns"

@@ -33,6 +33,7 @@ class Callbacks:
     def on_failed(self, job, cause): pass
     def on_collect(self, job): return {}
     def on_peer_left(self, job, rank, next_chunk): pass
+    def on_proceed(self, job, units): pass
 client = SessionClient(sys.argv[1], Callbacks())
 client.lease(client.join("world", 1, 2))
 print("leased", flush=True)
@@ -62,6 +63,9 @@ class Rank:
         return {}
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
+        pass
+
+    def on_proceed(self, job: int, units: object) -> None:
         pass
 
 

@@ -43,6 +43,7 @@ class Callbacks:
     def on_failed(self, job, cause): pass
     def on_collect(self, job): return {}
     def on_peer_left(self, job, rank, next_chunk): pass
+    def on_proceed(self, job, units): pass
 client = SessionClient(sys.argv[1], Callbacks())
 lease = client.lease(client.join("world", 1, 2), 30)
 client.leave(lease.job, 0)
@@ -67,6 +68,9 @@ class Callbacks:
         return {}
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
+        pass
+
+    def on_proceed(self, job: int, units: object) -> None:
         pass
 
 

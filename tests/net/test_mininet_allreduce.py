@@ -61,6 +61,20 @@ def test_virtual_time_simulates_loss_and_delay_alone() -> None:
     )
 
 
+@NEEDS_ROOT
+def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
+    lines = ["at: 100ms, impair: h1-s1, loss: 5%, for: 300ms", "at: 500ms, down: h2->s1, for: 200ms"]
+    lines += ["at: 800ms, restart: s1", "at: 900ms, slow: h1, to: 50%, for: 200ms"]
+    (tmp_path / "faults.yaml").write_text("\n".join(["faults:", *(f"- {{{line}}}" for line in lines)]))
+    words = ["--workers", "2", "--rate", "50", "--sizes", "256KiB", "--calls", "30", "--on", "namespaces"]
+    done = run(*words, "--faults", str(tmp_path / "faults.yaml"), "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "calls.csv").open() as file:
+        assert {(row["backend"], row["faults"]) for row in csv.DictReader(file)} == {("netsum", "faults.yaml")}
+    assert done.stderr.count("fault at") == 8, done.stderr
+    assert "not possible" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -18,7 +18,7 @@ EMULATOR = ("p4", "v1model", "bmv2json", "switch", "p4runtime", "harness")
 HOSTAGENT = ("protocol", "transport", "torch_backend", "launch")
 BESIDE = ("rackserver", "controller", "collectives", "planner", "compute")  # of hostagent, on protocol and transport
 FOR_EVERYONE = ("emulator.native", "emulator.rpc", "emulator.ports")  # cables and P4Runtime have two ends
-FOR_PLANS = ("hostagent.planner", "hostagent.collectives")  # a plan is made for a topology: emulator.network
+ON_TOPOLOGIES = ("hostagent.planner", "hostagent.collectives", "hostagent.launch")  # plans, faults: emulator.network
 ASSEMBLERS = ("hostagent.cli", "hostagent.lab")
 
 LARGEST_FOLDER = 25
@@ -53,7 +53,7 @@ def allowed(importer: str, target: str) -> bool:
         lends = ("hostagent.protocol.wire", "hostagent.protocol.services")
         if own[0] == "pspin_model":
             return target.startswith(lends)
-        return part(importer) in FOR_PLANS and part(target) == "emulator.network"
+        return part(importer) in ON_TOPOLOGIES and part(target) == "emulator.network"
     if own[:2] == other[:2] or len(own) == 1 or len(other) == 1:
         return True
     if own[0] == "emulator":

@@ -22,6 +22,7 @@ from emulator.p4runtime.shutdown_signals import ShutdownRequested, ShutdownSigna
 from emulator.ports.batch import TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.stale_shm import clean_stale
+from emulator.ports.control import ports_handler
 from emulator.ports.errors import PortError
 from emulator.ports.loop.core_runner import CoreRunner
 from emulator.ports.loop.live import LiveLoop
@@ -100,7 +101,13 @@ class RunningAggregator:
             self._stack.callback(self._watch.stop)
         self._stack.callback(self._loop.stop)
         self.server = AggregatorServer(
-            self.core, self.runner.paused, options.listen, self.statistics, self.place(), self._child_ports()
+            self.core,
+            self.runner.paused,
+            options.listen,
+            self.statistics,
+            self.place(),
+            self._child_ports(),
+            (ports_handler(self.ports),),
         )
         self._stack.callback(self.server.stop)
 

@@ -79,6 +79,8 @@ class Controller:
             case "leave":
                 departure.leave(world, token, request, message.leave)
                 membership.progress_waiting(world)
+            case "proceed":
+                membership.pass_on(world, token, message.proceed)
             case "statistics":
                 self._statistics(token, message.statistics)
             case "goodbye":

@@ -146,6 +146,14 @@ def _is_leaving(world: World) -> bool:
     return any(member.presence is Presence.LEAVING for job in leased for member in job.members.values())
 
 
+def pass_on(world: World, process: int, message: pb.Proceed) -> None:
+    """A rank asks the others not to be waited for. They know which of the operations they have called."""
+    found = departure.find(world, process, message.job)
+    if found is not None and found[0].state is not JobState.FAILED:
+        others = (member for member in found[0].members.values() if member.takes_part and member is not found[1])
+        world.send_all(others, pb.ServerMessage(proceed=message))
+
+
 def progress_waiting(world: World) -> None:
     """After jobs have ended: those that wait for slots may have them now."""
     for job in list(world.jobs.values()):

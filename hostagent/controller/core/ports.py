@@ -37,7 +37,7 @@ class PortOffer:
     host_end: str
     """What the host attaches with."""
     flips_bits: bool
-    """An impairment damages frames: checksums are needed."""
+    """An impairment damages frames, or may later: checksums are needed."""
 
     @property
     def zero_checksum_allowed(self) -> bool:
@@ -66,7 +66,7 @@ def offer_from(text: str) -> PortOffer:
             f"--port {text!r}: {why}; use NUMBER=shm:NAME, NUMBER=udp:HOST:PORT "
             "or NUMBER=tcp:HOST:PORT, with a number from 1 up"
         )
-    flips = any(way is not None and way.corrupt > 0 for way in (spec.inbound, spec.outbound))
+    flips = any(way is not None and way.flips_bits for way in (spec.inbound, spec.outbound))
     return PortOffer(spec.number, spec.kind.value, spec.address_text, _host_end(spec), flips)
 
 

@@ -58,9 +58,10 @@ class AggregatorServer:
         statistics: Callable[[], Mapping[str, object]] | None = None,
         place: pb.Place | None = None,
         ports: Sequence[int] = (),
+        extra_handlers: tuple[Any, ...] = (),
     ) -> None:
-        """Listens at once. ``place``: among servers of other racks; ``ports``: by which children may come. Raises
-        AggregatorServerError."""
+        """Listens at once. ``place``: among servers of other racks; ``ports``: by which children may come;
+        ``extra_handlers``: of further services at the same address. Raises AggregatorServerError."""
         self.incarnation = secrets.randbits(63) + 1
         self._core = core
         self._paused = paused
@@ -76,6 +77,7 @@ class AggregatorServer:
         self._calls = threading.Lock()
         """One change at a time."""
         self._server = grpc.server(ThreadPoolExecutor(MOST_WATCHERS + 4, "netsum-aggregator"), options=_OPTIONS)
+        self._server.add_generic_rpc_handlers(extra_handlers)
         add_AggregatorServicer_to_server(self, self._server)  # type: ignore[no-untyped-call]  # generated
         self.address = self._listen(address)
 

@@ -11,7 +11,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ClientMessage(_message.Message):
-    __slots__ = ("request", "hello", "join", "lease", "frozen", "resumed", "fail", "described", "leave", "statistics", "goodbye")
+    __slots__ = ("request", "hello", "join", "lease", "frozen", "resumed", "fail", "described", "leave", "statistics", "goodbye", "proceed")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     HELLO_FIELD_NUMBER: _ClassVar[int]
     JOIN_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class ClientMessage(_message.Message):
     LEAVE_FIELD_NUMBER: _ClassVar[int]
     STATISTICS_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
+    PROCEED_FIELD_NUMBER: _ClassVar[int]
     request: int
     hello: Hello
     join: Join
@@ -34,7 +35,8 @@ class ClientMessage(_message.Message):
     leave: Leave
     statistics: Statistics
     goodbye: Goodbye
-    def __init__(self, request: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., join: _Optional[_Union[Join, _Mapping]] = ..., lease: _Optional[_Union[LeaseRequest, _Mapping]] = ..., frozen: _Optional[_Union[Frozen, _Mapping]] = ..., resumed: _Optional[_Union[Resumed, _Mapping]] = ..., fail: _Optional[_Union[Fail, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., statistics: _Optional[_Union[Statistics, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ...) -> None: ...
+    proceed: Proceed
+    def __init__(self, request: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., join: _Optional[_Union[Join, _Mapping]] = ..., lease: _Optional[_Union[LeaseRequest, _Mapping]] = ..., frozen: _Optional[_Union[Frozen, _Mapping]] = ..., resumed: _Optional[_Union[Resumed, _Mapping]] = ..., fail: _Optional[_Union[Fail, _Mapping]] = ..., described: _Optional[_Union[Described, _Mapping]] = ..., leave: _Optional[_Union[Leave, _Mapping]] = ..., statistics: _Optional[_Union[Statistics, _Mapping]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., proceed: _Optional[_Union[Proceed, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("process", "host", "pid", "transports", "jobs", "port")
@@ -174,12 +176,44 @@ class Counter(_message.Message):
     value: int
     def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
 
+class Proceed(_message.Message):
+    __slots__ = ("job", "units")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    job: int
+    units: _containers.RepeatedCompositeFieldContainer[Unit]
+    def __init__(self, job: _Optional[int] = ..., units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ...) -> None: ...
+
+class Unit(_message.Message):
+    __slots__ = ("number", "sums")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SUMS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    sums: _containers.RepeatedCompositeFieldContainer[Sum]
+    def __init__(self, number: _Optional[int] = ..., sums: _Optional[_Iterable[_Union[Sum, _Mapping]]] = ...) -> None: ...
+
+class Sum(_message.Message):
+    __slots__ = ("collective", "dtype", "element_bytes", "elements", "average", "exact")
+    COLLECTIVE_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ELEMENTS_FIELD_NUMBER: _ClassVar[int]
+    AVERAGE_FIELD_NUMBER: _ClassVar[int]
+    EXACT_FIELD_NUMBER: _ClassVar[int]
+    collective: str
+    dtype: str
+    element_bytes: int
+    elements: int
+    average: bool
+    exact: bool
+    def __init__(self, collective: _Optional[str] = ..., dtype: _Optional[str] = ..., element_bytes: _Optional[int] = ..., elements: _Optional[int] = ..., average: _Optional[bool] = ..., exact: _Optional[bool] = ...) -> None: ...
+
 class Goodbye(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class ServerMessage(_message.Message):
-    __slots__ = ("request", "welcome", "joined", "lease", "refused", "freeze", "resume", "failed", "describe", "peer_left", "left", "collect")
+    __slots__ = ("request", "welcome", "joined", "lease", "refused", "freeze", "resume", "failed", "describe", "peer_left", "left", "collect", "proceed")
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     JOINED_FIELD_NUMBER: _ClassVar[int]
@@ -192,6 +226,7 @@ class ServerMessage(_message.Message):
     PEER_LEFT_FIELD_NUMBER: _ClassVar[int]
     LEFT_FIELD_NUMBER: _ClassVar[int]
     COLLECT_FIELD_NUMBER: _ClassVar[int]
+    PROCEED_FIELD_NUMBER: _ClassVar[int]
     request: int
     welcome: Welcome
     joined: Joined
@@ -204,7 +239,8 @@ class ServerMessage(_message.Message):
     peer_left: PeerLeft
     left: Left
     collect: Collect
-    def __init__(self, request: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., joined: _Optional[_Union[Joined, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., freeze: _Optional[_Union[Freeze, _Mapping]] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., describe: _Optional[_Union[Describe, _Mapping]] = ..., peer_left: _Optional[_Union[PeerLeft, _Mapping]] = ..., left: _Optional[_Union[Left, _Mapping]] = ..., collect: _Optional[_Union[Collect, _Mapping]] = ...) -> None: ...
+    proceed: Proceed
+    def __init__(self, request: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., joined: _Optional[_Union[Joined, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ..., freeze: _Optional[_Union[Freeze, _Mapping]] = ..., resume: _Optional[_Union[Resume, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., describe: _Optional[_Union[Describe, _Mapping]] = ..., peer_left: _Optional[_Union[PeerLeft, _Mapping]] = ..., left: _Optional[_Union[Left, _Mapping]] = ..., collect: _Optional[_Union[Collect, _Mapping]] = ..., proceed: _Optional[_Union[Proceed, _Mapping]] = ...) -> None: ...
 
 class Welcome(_message.Message):
     __slots__ = ("heartbeat_port",)

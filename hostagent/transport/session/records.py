@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.errors import Cause
+from hostagent.transport.missed import Terms
 from hostagent.transport.session.terms import (
     JobFailed,
     Lease,
@@ -137,3 +138,22 @@ def refusal(message: pb.Refused) -> SessionError:
             return SessionError(message.text)
         case _:
             return SessionRefused(message.text)
+
+
+def proceed_message(job: int, units: Sequence[tuple[int, Sequence[Terms]]]) -> pb.Proceed:
+    """The request that late ranks miss these operations."""
+    made = [
+        pb.Unit(
+            number=number, sums=[pb.Sum(**{name: getattr(each, name) for name in Terms.__slots__}) for each in unit]
+        )
+        for number, unit in units
+    ]
+    return pb.Proceed(job=job, units=made)
+
+
+def units_of(message: pb.Proceed) -> list[tuple[int, tuple[Terms, ...]]]:
+    """The operations of such a request."""
+    return [
+        (unit.number, tuple(Terms(*(getattr(each, name) for name in Terms.__slots__)) for each in unit.sums))
+        for unit in message.units
+    ]

@@ -19,7 +19,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,8 +30,18 @@ from emulator.ports.cable.shared_folder import shared_folder
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.errors import Cause
+from hostagent.transport.missed import Terms
 from hostagent.transport.session.link import SessionLink
-from hostagent.transport.session.records import CAUSES, JobRecord, announce, join_message, lease_from, refusal
+from hostagent.transport.session.records import (
+    CAUSES,
+    JobRecord,
+    announce,
+    join_message,
+    lease_from,
+    proceed_message,
+    refusal,
+    units_of,
+)
 from hostagent.transport.session.terms import (
     HEARTBEAT,
     HEARTBEAT_INTERVAL_NS,
@@ -87,6 +97,9 @@ class SessionCallbacks(Protocol):
 
     def on_collect(self, job: int) -> Mapping[str, int]:
         """This rank's counters, as it would `report` them at the end; empty: there are none."""
+
+    def on_proceed(self, job: int, units: list[tuple[int, tuple[Terms, ...]]]) -> None:
+        """Another rank wants these operations to go on; what this rank has not submitted of them it is to miss."""
 
 
 @dataclass(slots=True)
@@ -187,6 +200,12 @@ class SessionClient:
         if record is not None and record.failure is None:
             record.failure = record.failure_message(text, cause, mismatch)
             self._link.send(record.failure)
+
+    def proceed(self, job: int, units: Sequence[tuple[int, Sequence[Terms]]]) -> None:
+        """Asks the ranks that have not called these operations to take part without data; returns at once."""
+        record = self._jobs.get(job)
+        if record is not None and record.failure is None:
+            self._link.send(pb.ClientMessage(proceed=proceed_message(job, units)))
 
     def report(self, job: int, statistics: Mapping[str, int]) -> None:
         """Hands in this rank's counters for the controller's Report; later values replace earlier ones. Returns at
@@ -292,6 +311,8 @@ class SessionClient:
             case "collect":
                 if counters := self._callbacks.on_collect(message.collect.job):
                     self.report(message.collect.job, counters)
+            case "proceed":
+                self._callbacks.on_proceed(message.proceed.job, units_of(message.proceed))
 
     def _answered(self, message: pb.ServerMessage) -> None:
         with self._lock:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from hostagent.torch_backend.errors import RefusedError
-from hostagent.torch_backend.options import PRECISION_VARIABLE, Options, is_exact, quantizes_on_device
+from hostagent.torch_backend.options import (
+    PRECISION_VARIABLE,
+    Options,
+    is_exact,
+    quantizes_on_device,
+    stragglers_of,
+)
+from hostagent.torch_backend.stragglers import Stragglers
 
 
 def test_the_option_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +43,26 @@ def test_where_floats_are_quantized(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETSUM_QUANTIZER", "elsewhere")
     with pytest.raises(RefusedError, match="NETSUM_QUANTIZER is 'elsewhere', must be device or host"):
         quantizes_on_device(Options())
+
+
+def test_what_is_done_about_late_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stragglers_of(Options()) is None
+    assert stragglers_of(Options(stragglers="fail")) == Stragglers(1.0, proceeds=False)
+    monkeypatch.setenv("NETSUM_STRAGGLERS", "proceed")
+    monkeypatch.setenv("NETSUM_STRAGGLER_BOUND", "250ms")
+    assert stragglers_of(Options()) == Stragglers(0.25, proceeds=True)
+    assert stragglers_of(Options(stragglers="wait")) is None
+    assert stragglers_of(Options(straggler_bound="2s")) == Stragglers(2.0, proceeds=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        (Options(stragglers="skip"), "the option stragglers is 'skip', must be wait, fail or proceed"),
+        (Options(straggler_bound="3"), "the option straggler_bound: '3' is not a number with one of the units"),
+        (Options(straggler_bound="0s"), "the option straggler_bound is '0s', must be longer than 0"),
+    ],
+)
+def test_other_choices_about_late_ranks_are_refused(options: Options, wrong: str) -> None:
+    with pytest.raises(RefusedError, match=wrong):
+        stragglers_of(options)

@@ -24,6 +24,7 @@ from hostagent.controller.server import COLLECT_NS, ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 from hostagent.transport.engine import heartbeat_socket
+from hostagent.transport.missed import Terms
 from hostagent.transport.session.session import (
     ControllerLost,
     JobFailed,
@@ -94,8 +95,9 @@ class Rank:
         self.counters: dict[str, int] = {}
         self.resumed: list[tuple[int, int]] = []
         self.left: list[tuple[int, int]] = []
+        self.units: list[tuple[int, tuple[Terms, ...]]] = []
         self.cause = ""
-        self.frozen, self.went_on, self.failed, self.saw_leave = (threading.Event() for _ in range(4))
+        self.frozen, self.went_on, self.failed, self.saw_leave, self.saw_units = (threading.Event() for _ in range(5))
         self.client = SessionClient(service.address, self, transports=("shm",), host="here", reconnect_timeout_s=WAIT_S)
 
     def on_freeze(self, job: int) -> int:
@@ -112,6 +114,10 @@ class Rank:
 
     def on_collect(self, job: int) -> dict[str, int]:
         return self.counters
+
+    def on_proceed(self, job: int, units: list[tuple[int, tuple[Terms, ...]]]) -> None:
+        self.units += units
+        self.saw_units.set()
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         self.left.append((rank, next_chunk))
@@ -369,3 +375,15 @@ def test_a_silent_aggregator_is_reported_and_is_the_cause_of_what_fails_meanwhil
     ranks[0].client.fail(job, "Timed out waiting")
     assert ranks[1].failed.wait(WAIT_S)
     assert re.match(r"the aggregator fake \(process 7\): no answer .*So rank 0 .*Timed out waiting", ranks[1].cause)
+
+
+def test_a_request_to_proceed_reaches_the_other_ranks_as_it_was_made(ranks: list[Rank]) -> None:
+    leases = gather(ranks)
+    units = [
+        (7, (Terms("contributions", "int32", 4, 1, False, False), Terms("all_reduce", "float32", 4, 9, True, True)))
+    ]
+    ranks[1].client.proceed(leases[1].job, units)
+    for rank in (ranks[0], ranks[2]):
+        assert rank.saw_units.wait(WAIT_S)
+        assert rank.units == units
+    assert ranks[1].units == []
