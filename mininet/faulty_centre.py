@@ -54,10 +54,12 @@ def main() -> None:
             faults.start([switch, bridge, controller], where)
             while not ended.wait(LOOK_S):
                 for each in (switch, controller):
-                    if not each.is_held and not each.running():
+                    if each.is_held:
+                        continue
+                    with suppress(KilledEarlyError):
+                        each.becomes_ready()
+                    if not each.running():
                         each.restart()
-                        with suppress(KilledEarlyError):
-                            each.wait_ready()
         finally:
             faults.stop()
             for each in (controller, switch):

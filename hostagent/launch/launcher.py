@@ -49,8 +49,8 @@ from hostagent.transport.session.reach import Unreachable, check_reachable
 RANKS_STOP_TIMEOUT_S = 35.0
 """torch's launcher gives ranks 30 s between SIGTERM and SIGKILL."""
 
-HELD_LOOK_S = 0.02
-"""Between two looks whether a service that a fault holds may be started again."""
+CLOSE_LOOK_S = 0.02
+"""Between two looks whether a service that a fault holds may be started again, or one that was started is ready."""
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -306,17 +306,17 @@ class _Run:
                 self._ranks,
                 *(service.process for service in self._services if service.process and not service.is_held),
             ]
-            is_held = any(service.is_held for service in self._services)
+            is_waited_for = any(service.is_held or not service.is_ready for service in self._services)
             watched = [os.pidfd_open(process.pid) for process in processes]
             try:
-                select.select(watched, [], [], HELD_LOOK_S if is_held else LOOK_S)
+                select.select(watched, [], [], CLOSE_LOOK_S if is_waited_for else LOOK_S)
             finally:
                 for descriptor in watched:
                     os.close(descriptor)
             self._stopped.look([service.process.pid for service in self._services if service.process])
             for service in self._services:
-                while self._ranks.poll() is None and not service.is_held and not service.running():
-                    self._restart(service)
+                if self._ranks.poll() is None and not service.is_held:
+                    self._keep_running(service)
         code = self._exit_code(self._ranks.returncode)
         if self._faults is not None:
             self._faults.stop()
@@ -329,14 +329,13 @@ class _Run:
         what = f"is stopped; the ranks wait for it. `kill -CONT {pid}` lets it go on" if is_stopped else "goes on"
         print(f"netsum run: the {name} (process {pid}) {what}", file=sys.stderr)
 
-    def _restart(self, service: Service) -> None:
-        """Once; it may be killed again before it is ready."""
-        ending = service.restart()
-        print(f"netsum run: the {service.name} {ending}; restarted", file=sys.stderr)
+    def _keep_running(self, service: Service) -> None:
+        """Start it again where it has ended. Nothing waits for it here: a controller is ready when the switch is."""
         with suppress(KilledEarlyError):
-            service.wait_ready()
-            if self._faults is not None:
+            if service.becomes_ready() and self._faults is not None:
                 self._faults.restore(service)
+        if not service.running():
+            print(f"netsum run: the {service.name} {service.restart()}; restarted", file=sys.stderr)
 
     def _exit_code(self, code: int) -> int:
         if code < 0:

@@ -121,6 +121,19 @@ class Service:
         self._listener.start()
         return self.ready
 
+    def becomes_ready(self) -> bool:
+        """Whether it has become ready since it was last asked; does not wait. Raises LaunchError as ``wait_ready``."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        if self.is_ready:
+            return False
+        if not select.select([self.process.stdout], [], [], 0)[0]:
+            if time.monotonic() < self.starts[-1] + START_TIMEOUT_S:
+                return False
+            raise LaunchError(f"the {self.name} was not ready within {START_TIMEOUT_S:g} s{self._quoted_log()}")
+        self.wait_ready()
+        return True
+
     def _listen(self, stdout: IO[str]) -> None:
         """Pass on what people are to know. Reads to the end, so that the process never waits for a reader."""
         for line in stdout:
