@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -136,14 +136,12 @@ class OperationCounts:
         """Of kinds of operations that have been called: making a name takes longer than counting."""
         self._calls: dict[str, int] = {}
         self._times_ns: dict[str, int] = {}
-        self._open: deque[tuple[int, str, int]] = deque()
-        """Number, name and time of each call that has not been `settle`d."""
         self.leased_ns = 0
         """When operations could begin; earlier ones have waited for ranks to join."""
         self._began_ns = self._ended_ns = self._in_flight_ns = 0
 
-    def add(self, number: int, operation: Operation, now_ns: int) -> None:
-        """Count one call."""
+    def add(self, operation: Operation) -> str:
+        """Count one call; the name of its kind."""
         key = (operation.collective, int(operation.kind), operation.dtype, operation.elements)
         name = self._names.get(key)
         if name is None:
@@ -153,17 +151,15 @@ class OperationCounts:
             else:
                 self._names[key] = name
         self._calls[name] = self._calls.get(name, 0) + 1
-        self._open.append((number, name, now_ns))
+        return name
 
-    def settle(self, is_done: Callable[[int], bool], ended_ns: NDArray[np.int64]) -> None:
-        """Count the time of operations that have ended, the oldest first. ``ended_ns``: by number, a ring."""
-        while self._open and is_done(self._open[0][0]):
-            number, name, called_ns = self._open.popleft()
-            began_ns, end_ns = max(called_ns, self.leased_ns), ended_ns.item(number % ended_ns.size)
-            self._times_ns[name] = self._times_ns.get(name, 0) + max(0, end_ns - began_ns)
-            self._began_ns = self._began_ns or began_ns
-            self._in_flight_ns += max(0, end_ns - max(began_ns, self._ended_ns))  # what overlaps counts once
-            self._ended_ns = max(self._ended_ns, end_ns)
+    def settle(self, name: str, called_ns: int, end_ns: int) -> None:
+        """Count the time of one that has ended, in the order of the calls."""
+        began_ns = max(called_ns, self.leased_ns)
+        self._times_ns[name] = self._times_ns.get(name, 0) + max(0, end_ns - began_ns)
+        self._began_ns = self._began_ns or began_ns
+        self._in_flight_ns += max(0, end_ns - max(began_ns, self._ended_ns))  # what overlaps counts once
+        self._ended_ns = max(self._ended_ns, end_ns)
 
     def counters(self) -> dict[str, int]:
         """``operation/COLLECTIVE/OPERATOR/DTYPE/ELEMENTS`` to calls, ``operation_ns/...`` to their time, and
@@ -198,7 +194,8 @@ class JobChannel:
         self._lanes = SMALLEST_LANES
         self._scratch: deque[tuple[int, NDArray[np.uint8]]] = deque()
         self._operations: dict[int, Operation] = {}
-        self._called_s: dict[int, float] = {}
+        self._called: dict[int, tuple[int, str]] = {}
+        """When each of them was called, and the name of its kind."""
         self._progress = (-1, 0.0)
         """Lowest chunk without a result, and since when, as far as anybody has looked."""
         self._missed = MissedOperations()
@@ -250,8 +247,7 @@ class JobChannel:
             self._check_usable()
             self._forget_finished()
             self._operations[number] = operation
-            self._called_s[number] = time.monotonic()
-            self._counts.add(number, operation, time.monotonic_ns())
+            self._called[number] = time.monotonic_ns(), self._counts.add(operation)
             self._next = number + 1
             if self._attached:
                 self._describe(number, operation)
@@ -347,7 +343,7 @@ class JobChannel:
             now_s, floor = time.monotonic(), int(self._core.record["floor"][0])
             if floor != self._progress[0]:
                 self._progress = (floor, now_s)
-            is_over = now_s - max(self._progress[1], self._called_s[oldest]) >= bound_s
+            is_over = now_s - max(self._progress[1], self._called[oldest][0] / 1e9) >= bound_s
             return self._missing() if is_over else []
 
     def proceed(self, bound_s: float) -> None:
@@ -357,7 +353,7 @@ class JobChannel:
             if oldest is None:
                 return
             asked = units(self._operations, oldest, self._next)
-            asked = [unit for unit in asked if now_s - self._called_s[unit[0]] >= bound_s]
+            asked = [unit for unit in asked if now_s - self._called[unit[0]][0] / 1e9 >= bound_s]
             self._progress = (self._progress[0], now_s)
         if asked:
             self._transport.session.proceed(self.membership.job, asked)
@@ -549,14 +545,12 @@ class JobChannel:
     def _forget_finished(self) -> None:
         if self._core is not None and self._core.record["failure"][0]:
             return  # all have ended then, and one of them is the cause, which is to be named
-        self._counts.settle(self._is_done, self._ended_ns)
-        while self._scratch and loop_calls.is_done(self._address, self._scratch[0][0]):
-            self._scratch.popleft()
         while self._operations and loop_calls.is_done(self._address, oldest := next(iter(self._operations))):
-            del self._operations[oldest], self._called_s[oldest]
-
-    def _is_done(self, number: int) -> bool:
-        return bool(loop_calls.is_done(self._address, number))
+            called_ns, name = self._called.pop(oldest)
+            self._counts.settle(name, called_ns, self._ended_ns.item(oldest % REQUESTS))
+            del self._operations[oldest]
+            if self._scratch and self._scratch[0][0] == oldest:
+                self._scratch.popleft()
 
     # --- failure ---
 
