@@ -79,9 +79,11 @@ def source_stamp(path: str) -> str:
 
 @functools.cache
 def _source(path: Path) -> tuple[bytes, tuple[Path, ...]]:
-    """The digest of a file's path and text, and the files of ours that it imports."""
+    """The digest of a file's path and text, and the files of ours that it imports. The path is that within the
+    installation, so that another one of the same version finds what this one has compiled."""
     text = path.read_bytes()
-    digest = hashlib.sha256(bytes(path) + b"\0" + text).digest()
+    place = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    digest = hashlib.sha256(bytes(place) + b"\0" + text).digest()
     return digest, tuple(dict.fromkeys(_imports(text.decode())))
 
 
