@@ -86,12 +86,23 @@ def nothing_summed(aggregator: Aggregator) -> str:
     )
 
 
-def summary(aggregator: Aggregator) -> list[str]:
-    """Lines for people at the end of a run; see `Aggregator.statistics`."""
-    if aggregator.choice.is_p4:
+def summary(aggregator: Aggregator, has_captures: bool) -> list[str]:
+    """Lines for people at the end of a run; see `Aggregator.statistics`. ``has_captures``: P4 switches wrote them."""
+    if aggregator.choice.is_p4 and not has_captures:
         return []
+    if aggregator.choice.is_p4:
+        each = (statistics(replace(aggregator, control=control)) or {} for control in aggregator.controls)
+        return [_of_capture(found["capture"]) for found in each if "capture" in found]
     found = statistics(aggregator) or {}
     return [str(line) for line in found.get("core", {}).get("summary", [])]
+
+
+def _of_capture(found: dict[str, Any]) -> str:
+    """A line about a capture file; see `CaptureWriter.statistics`."""
+    text = f"{found['file']} has {found['frames']} frames of {found['interfaces']} ports"
+    if found["is_full"]:
+        return f"{text}, and is full: {found['left_out']} later ones are not in it; see --capture-size"
+    return f"{text}; {found['left_out']} could not be written" if found["left_out"] else text
 
 
 def _job(job: Any) -> dict[str, Any]:
