@@ -1,4 +1,5 @@
-"""``netsum switch``, ``bridge``, ``controller``, ``shell``, ``package``: the parts of a network, each by itself."""
+"""``netsum switch``, ``bridge``, ``controller``, ``shell``, ``package``: the parts of a network, each by itself; and
+``dissector``, to look at what passes between them."""
 
 from __future__ import annotations
 
@@ -370,6 +371,29 @@ def package(program: str, *, output: Path, define: list[str] | None = None, incl
         output.write_bytes(packed(program, define, include))
     except (PackageError, ProgramNotFound, OSError) as error:
         print(f"netsum package: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+@command(
+    option("-o", "--output", metavar="FILE.lua", type=Path, help="File to write. Default: standard output."),
+)
+def dissector(*, output: Path | None = None) -> int:
+    """Write a Wireshark dissector (Lua) of the frames between ranks and aggregators.
+
+    Examples:
+      netsum dissector -o ~/.local/lib/wireshark/plugins/netsum.lua
+      tshark -X lua_script:netsum.lua -r run.pcapng -Y netsum.kind==3
+    """
+    from hostagent.protocol.wireshark import lua_source
+
+    try:
+        if output is None:
+            print(lua_source(), end="")
+        else:
+            output.write_text(lua_source())
+    except OSError as error:
+        print(f"netsum dissector: cannot write {output}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -150,9 +150,8 @@ def make_services(
     def aggregator(rack: int, choice: Choice, ready: Mapping[str, Any]) -> Sequence[str]:
         port_words, peers = words_of[rack], cables[rack].words
         where = _control(ready) or "127.0.0.1:0"
-        recorded = ("--capture", captures[rack], "--capture-size", capture[1]) if capture else ()
-        if capture and ready:
-            recorded += ("--capture-append",)
+        recorded = ["--capture", captures[rack], "--capture-size", capture[1]] if capture else []
+        recorded += ["--capture-append"] if capture and ready else []
         if choice.outside:
             ends = [word for i, name in enumerate(interfaces, 1) for word in ("--interface", f"{i}={name}")]
             longest = str(full_frame_bytes(lanes))

@@ -162,7 +162,7 @@ class _Walk:
 
 
 @njit
-def word_at(address: int, swapped: bool) -> int:
+def word_at(address: int, swapped: bool) -> Any:
     """32 bits in this machine's byte order, or the other."""
     if not swapped:
         return load_u32(address)
@@ -188,7 +188,7 @@ def _time_ns(stamp: int, clock: int) -> int:
 
 
 @njit
-def _direction(at: int, end: int, swapped: bool) -> int:
+def _direction(at: int, end: int, swapped: bool) -> Any:
     """The direction in epb_flags among a block's options, or 0."""
     while at + 8 <= end:
         code, length = _half_at(at, swapped), _half_at(at + 2, swapped)

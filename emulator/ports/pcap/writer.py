@@ -27,8 +27,6 @@ from emulator.ports.batch import CELL_BYTES, batch_at, tx_frame, tx_length
 from emulator.ports.errors import PortError
 from emulator.ports.pcap.capture import (
     BILLION,
-    LINK_ETHERNET,
-    LONGEST_FRAME_BYTES,
     RECORD_HEADER_BYTES,
     capture_header,
     is_pcapng,
@@ -37,6 +35,8 @@ from emulator.ports.pcap.capture import (
 from emulator.ports.pcap.pcapng import (
     ENHANCED_PACKET,
     INTERFACE,
+    LINK_ETHERNET,
+    LONGEST_FRAME_BYTES,
     OPTION_DESCRIPTION,
     OPTION_FLAGS,
     OPTION_NAME,

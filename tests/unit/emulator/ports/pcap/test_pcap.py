@@ -106,6 +106,7 @@ def test_a_full_disk_is_counted_and_said(tmp_path: Path, caplog: pytest.LogCaptu
     table = TxPortTable()
     port = PcapPort(parse_port(f"1=pcap:,{tmp_path / 'out.pcap'}"), table)
     full = os.open("/dev/full", os.O_WRONLY)
+    assert port._writer is not None
     os.dup2(full, port._writer._descriptor)
     os.close(full)
     for _ in range(3):
