@@ -27,7 +27,18 @@ PACKET, ENVELOPE, SEEN = 4_000_000_001, (1 << 62 | 7, 90_000, 0xDEADBEEF, 0xCAFE
 
 def header(kind: Kind, operator: Operator = Operator.SUM, *, flags: int = 0, operation: int = 0xFEDCBA98) -> Header:
     peer = 9 if kind in (Kind.MESSAGE, Kind.ACKNOWLEDGEMENT) else 0
-    return Header(NETSUM_VERSION, kind, 515, 3, flags, operator, 0, peer, 4_000_000_000, 4_294_967_295, operation)
+    return Header(
+        kind=kind,
+        job=515,
+        child=3,
+        epoch=4_000_000_000,
+        chunk=4_294_967_295,
+        operation=operation,
+        operator=operator,
+        flags=flags,
+        peer=peer,
+        version=NETSUM_VERSION,
+    )
 
 
 def lanes(*values: int) -> Any:
@@ -150,7 +161,7 @@ def test_every_field_is_what_was_written(tmp_path: Path) -> None:
         ("netsum.kind == 2", ["waiting"]),
         ('netsum.kind == "error" && netsum.error.other_child == 515', ["error"]),
         ("netsum.flags.no_data == 1", ["no data"]),
-        ("netsum.lane == -2147483648", ["contribution"]),
+        ("netsum.lane == -2", ["contribution"]),
         ("netsum.message.length > 80000", ["envelope"]),
         ("netsum.operator == 2 || netsum.peer == 9", ["served", "envelope", "fragment", "acknowledgement"]),
     ],
@@ -159,6 +170,14 @@ def test_filters(tmp_path: Path, expression: str, names: list[str]) -> None:
     path = capture(tmp_path, [build_frame(frame) for frame in FRAMES.values()])
     numbers = tshark(path, "-Y", expression, "-T", "fields", "-e", "frame.number").split()
     assert [list(FRAMES)[int(number) - 1] for number in numbers] == names
+
+
+@needs_tshark
+def test_the_number_of_lanes_shown_is_a_preference(tmp_path: Path) -> None:
+    path = capture(tmp_path, [build_frame(FRAMES["result"])])
+    for shown, found in (("64", ""), ("200", "1")):
+        words = ("-o", f"netsum.lanes_shown:{shown}", "-Y", "netsum.lane == 99", "-T", "fields", "-e", "frame.number")
+        assert tshark(path, *words).strip() == found
 
 
 def changed(frame: Frame, at: int, value: int) -> bytes:
