@@ -88,10 +88,9 @@ def nothing_summed(aggregator: Aggregator) -> str:
 
 def summary(aggregator: Aggregator, has_captures: bool) -> list[str]:
     """Lines for people at the end of a run; see `Aggregator.statistics`. ``has_captures``: P4 switches wrote them."""
-    if aggregator.choice.is_p4 and not has_captures:
-        return []
     if aggregator.choice.is_p4:
-        each = (statistics(replace(aggregator, control=control)) or {} for control in aggregator.controls)
+        switches = aggregator.controls if has_captures else ()
+        each = (statistics(replace(aggregator, control=control)) or {} for control in switches)
         return [_of_capture(found["capture"]) for found in each if "capture" in found]
     found = statistics(aggregator) or {}
     return [str(line) for line in found.get("core", {}).get("summary", [])]
