@@ -16,9 +16,9 @@ from typing import Any
 import grpc
 import pytest
 
-from emulator.rpc.statistics import StatisticsError, read_statistics
 from emulator.ports.pcap.capture import read_capture
 from emulator.ports.pcap.writer import IN
+from emulator.rpc.statistics import StatisticsError, read_statistics
 from emulator.v1model.compiled import ENGINES
 from tests.clients.p4runtime_scenario import Controller
 from tests.labs.shared_memory import shm_folder

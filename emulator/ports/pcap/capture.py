@@ -90,8 +90,8 @@ def whole_bytes(path: str) -> int:
     return index_of(path, np.frombuffer(Path(path).read_bytes(), np.uint8)).whole_bytes
 
 
-def _understand_header(path: str, data: NDArray[np.uint8]) -> tuple[bool, int]:
-    """(bytes are the other way round, nanoseconds in a unit of the fraction)."""
+def _understand_header(path: str, data: NDArray[np.uint8]) -> tuple[int, int]:
+    """(1: bytes are the other way round, nanoseconds in a unit of the fraction)."""
     if len(data) < FILE_HEADER_BYTES:
         raise PortError(f"{path}: {len(data)} bytes are too few for a capture file; its header alone has 24")
     header = data[:FILE_HEADER_BYTES].tobytes()
@@ -102,14 +102,14 @@ def _understand_header(path: str, data: NDArray[np.uint8]) -> tuple[bool, int]:
                 raise PortError(f"{path}: its frames are of link type {link & LINK_TYPE_BITS}, not Ethernet (1)")
             if link & ~LINK_TYPE_BITS:
                 raise PortError(f"{path}: its frames end in their checksums; write it without (editcap -C -4)")
-            return order == ">", 1 if magic == MAGIC_NS else 1000
+            return int(order == ">"), 1 if magic == MAGIC_NS else 1000
         if magic == MAGIC_MODIFIED:
             raise PortError(f"{path}: a variant of pcap; convert it: editcap -F pcapng {path} new.pcapng")
     raise PortError(f"{path}: not a capture file: it begins with {header[:4].hex()}")
 
 
 @njit
-def _index(start: int, size: int, swapped: bool, unit_ns: int, records: int, counts: int) -> int:
+def _index(start: int, size: int, swapped: int, unit_ns: int, records: int, counts: int) -> int:
     """Go through a file at ``start``: counts of {records, cut short, incomplete}, and the records where there is room
     for them (0: only count). Returns where a damaged record begins, or -1."""
     position = FILE_HEADER_BYTES

@@ -102,7 +102,7 @@ class _Walk:
             clocks = np.array(self._clocks, CLOCK) if self._clocks else np.zeros(1, CLOCK)
             known = address_of(clocks), len(self._clocks)
             where = address_of(data), len(data), position + length, self._is_swapped
-            position = int(_index_packets(*where, address, address_of(counts), *known))
+            position = int(index_packets(*where, address, address_of(counts), *known))
             if counts[2]:
                 raise self._damaged(
                     position, f"is not of a known interface, or longer than {LONGEST_FRAME_BYTES} bytes"
@@ -112,8 +112,8 @@ class _Walk:
         self.index.whole_bytes = position
 
     @property
-    def _is_swapped(self) -> bool:
-        return self._order != "=" and struct.pack(self._order + "H", 1) != struct.pack("=H", 1)
+    def _is_swapped(self) -> int:
+        return int(struct.pack(self._order + "H", 1) != struct.pack("=H", 1))
 
     def _damaged(self, position: int, what: str) -> PortError:
         return PortError(f"{self._path}: the block at byte {position} {what}: the file is damaged from there on")
@@ -162,16 +162,16 @@ class _Walk:
 
 
 @njit
-def word_at(address: int, swapped: bool) -> Any:
+def word_at(address: int, swapped: int) -> Any:
     """32 bits in this machine's byte order, or the other."""
-    if not swapped:
+    if swapped == 0:
         return load_u32(address)
     return load_u8(address) << 24 | load_u8(address + 1) << 16 | load_u8(address + 2) << 8 | load_u8(address + 3)
 
 
 @njit
-def _half_at(address: int, swapped: bool) -> int:
-    return load_u8(address) << 8 | load_u8(address + 1) if swapped else load_u16(address)
+def _half_at(address: int, swapped: int) -> int:
+    return load_u8(address) << 8 | load_u8(address + 1) if swapped != 0 else load_u16(address)
 
 
 @njit
@@ -188,7 +188,7 @@ def _time_ns(stamp: int, clock: int) -> int:
 
 
 @njit
-def _direction(at: int, end: int, swapped: bool) -> Any:
+def _direction(at: int, end: int, swapped: int) -> Any:
     """The direction in epb_flags among a block's options, or 0."""
     while at + 8 <= end:
         code, length = _half_at(at, swapped), _half_at(at + 2, swapped)
@@ -201,8 +201,8 @@ def _direction(at: int, end: int, swapped: bool) -> Any:
 
 
 @njit
-def _index_packets(
-    start: int, size: int, position: int, swapped: bool, records: int, counts: int, clocks: int, clock_count: int
+def index_packets(
+    start: int, size: int, position: int, swapped: int, records: int, counts: int, clocks: int, clock_count: int
 ) -> int:
     """Go through enhanced packet blocks from ``position`` on; counts of {records, cut short, damaged}, and the records
     where there is room for them (0: only count). Returns where the first other or incomplete block begins."""
