@@ -75,7 +75,6 @@ def running(options: argparse.Namespace, rates: list[float]) -> Iterator[Callabl
         yield lambda backend, size_bytes: virtual.calls(size_bytes, options.calls)
         return
     network: Star = options.network(options.workers, rates, options.impair, changeable=bool(options.faults))
-
     capture = options.capture and options.capture / f"{max(rates):g}Mbit.pcapng"
 
     def call(backend: str, size_bytes: int) -> list[Said]:
@@ -251,14 +250,14 @@ def parsed() -> argparse.Namespace:
     for number, _ in options.slow:
         if not 1 <= number <= options.workers:
             parser.error(f"--slow: host {number} is not from 1 to {options.workers}")
+    if options.capture is not None and options.on == VirtualStar.kind:
+        parser.error("--capture: not in virtual time; use --on namespaces or mininet")
     for name in ("out", "capture"):
         if (folder := getattr(options, name)) is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 parser.error(f"--{name}: {error}")
-    if options.capture is not None and options.on == VirtualStar.kind:
-        parser.error("--capture: not in virtual time; use --on namespaces or mininet")
     if options.faults is not None:
         if options.on == VirtualStar.kind:
             parser.error("--faults: not in virtual time; use --on namespaces or mininet")

@@ -168,7 +168,9 @@ class Star(ABC):
             ports += ["--port", f"{number}=udp:{gateway(number)}:{FIRST_UDP_PORT + number - 1}"]
         controller = f"{gateway(1)}:{CONTROLLER_PORT}"
         switch = ["switch", "allreduce.p4", "-D", f"LANES={LANES}", *ports, "--quiet"]
-        switch += ["--capture", str(capture)] if capture is not None else []
+        if capture is not None:
+            capture.unlink(missing_ok=True)
+            switch += ["--capture", str(capture), "--capture-append"]  # a switch that faults restart goes on with it
         leader = ["controller", "--listen", controller, *ports]
         if faults is not None:
             with self._faulty_centre(switch, leader, controller, faults):
