@@ -96,7 +96,7 @@ def _flat(tree: Any, found: dict[str, list[str]]) -> dict[str, list[str]]:
     return found
 
 
-def wanted(frame: Frame) -> dict[str, list[int | bytes | str]]:
+def wanted(frame: Frame) -> dict[str, list[Any]]:
     """What the fields after the header must be."""
     signed = frame.lanes.astype(np.int32).tolist()
     kind, payload = frame.header.kind, frame.payload
@@ -106,11 +106,15 @@ def wanted(frame: Frame) -> dict[str, list[int | bytes | str]]:
         return {"waiting.bitmap": [bitmap], "waiting.children": [children], "lane": signed[2:]}
     if kind == Kind.ERROR:
         names = ("first_operation", "other_operation", "first_child", "other_child")
-        named = {f"error.{name}": [int(lane)] for name, lane in zip(names, frame.lanes, strict=False)}
+        named: dict[str, list[Any]] = {
+            f"error.{name}": [int(lane)] for name, lane in zip(names, frame.lanes, strict=False)
+        }
         return {**named, "lane": signed[4:]}
     if kind == Kind.MESSAGE and frame.header.operation == 0:
         names = ("tag", "length", "agreement", "call")
-        envelope = {f"message.{name}": [value] for name, value in zip(names, ENVELOPE, strict=True)}
+        envelope: dict[str, list[Any]] = {
+            f"message.{name}": [value] for name, value in zip(names, ENVELOPE, strict=True)
+        }
         return {"message.packet": [PACKET], **envelope, "message.data": [payload[28:]]}
     if kind == Kind.MESSAGE:
         return {"message.packet": [PACKET], "message.data": [payload[4:]]}
