@@ -75,13 +75,14 @@ def running(options: argparse.Namespace, rates: list[float]) -> Iterator[Callabl
         yield lambda backend, size_bytes: virtual.calls(size_bytes, options.calls)
         return
     network: Star = options.network(options.workers, rates, options.impair, changeable=bool(options.faults))
+    capture = options.capture and options.capture / f"{max(rates):g}Mbit.pcapng"
 
     def call(backend: str, size_bytes: int) -> list[Said]:
         words = [RANK_SCRIPT, backend, str(size_bytes), str(options.calls)]
         return [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
 
     try:
-        with network.aggregation(options.faults) as controller:
+        with network.aggregation(options.faults, capture) as controller:
             yield call
         for fault in network.happened:
             problem = f" was not possible: {fault['problem']}" if "problem" in fault else ""
@@ -234,6 +235,7 @@ def parsed() -> argparse.Namespace:
         choices=(*KINDS, VirtualStar.kind),
         help="default: mininet where it is installed, else namespaces; virtual: simulated frame by frame, netsum alone",
     )
+    add("--capture", type=Path, metavar="DIR", help="folder for what passes netsum's ports: RATEMbit.pcapng")
     add(
         "--out",
         type=Path,
@@ -248,11 +250,14 @@ def parsed() -> argparse.Namespace:
     for number, _ in options.slow:
         if not 1 <= number <= options.workers:
             parser.error(f"--slow: host {number} is not from 1 to {options.workers}")
-    if options.out is not None:
-        try:
-            options.out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            parser.error(f"--out: {error}")
+    if options.capture is not None and options.on == VirtualStar.kind:
+        parser.error("--capture: not in virtual time; use --on namespaces or mininet")
+    for name in ("out", "capture"):
+        if (folder := getattr(options, name)) is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                parser.error(f"--{name}: {error}")
     if options.faults is not None:
         if options.on == VirtualStar.kind:
             parser.error("--faults: not in virtual time; use --on namespaces or mininet")

@@ -159,14 +159,18 @@ class Star(ABC):
         return behind
 
     @contextmanager
-    def aggregation(self, faults: Path | None = None) -> Iterator[str]:
+    def aggregation(self, faults: Path | None = None, capture: Path | None = None) -> Iterator[str]:
         """Switch and controller in the centre, until the end of the block; gives the controller's HOST:PORT.
-        ``faults``: a script to play meanwhile, on a star whose links are changeable."""
+        ``faults``: a script to play meanwhile, on a star whose links are changeable. ``capture``: a *.pcapng file of
+        what passes the switch's ports."""
         ports: list[str] = []
         for number in range(1, self.hosts + 1):
             ports += ["--port", f"{number}=udp:{gateway(number)}:{FIRST_UDP_PORT + number - 1}"]
         controller = f"{gateway(1)}:{CONTROLLER_PORT}"
         switch = ["switch", "allreduce.p4", "-D", f"LANES={LANES}", *ports, "--quiet"]
+        if capture is not None:
+            capture.unlink(missing_ok=True)
+            switch += ["--capture", str(capture), "--capture-append"]  # a switch that faults restart goes on with it
         leader = ["controller", "--listen", controller, *ports]
         if faults is not None:
             with self._faulty_centre(switch, leader, controller, faults):

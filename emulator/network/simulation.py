@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from emulator.network.link import PERFECT, Link
+from emulator.ports.pcap.writer import IN, OUT, CaptureWriter
 from emulator.ports.spec import Impairments
 
 Outputs: TypeAlias = list[tuple[int, bytes]]
@@ -92,6 +93,7 @@ class Simulation:
         self.mishaps: list[Mishap] = []
         """Mishaps of all links, in order of time."""
         self._outside = outside
+        self._capture: CaptureWriter | None = None
         self._nodes: dict[Hashable, Node] = {}
         self._cables: dict[End, _Direction] = {}
 
@@ -99,6 +101,10 @@ class Simulation:
     def cables(self) -> Set[End]:
         """Ports that have one."""
         return self._cables.keys()
+
+    def capture(self, writer: CaptureWriter) -> None:
+        """Write what every node gets and sends from now on, by its ports; time stamps are ``now_ns``."""
+        self._capture = writer
 
     def add(self, name: Hashable, node: Node) -> None:
         self._nodes[name] = node
@@ -141,9 +147,15 @@ class Simulation:
             pass
         self.now_ns = max(self.now_ns, time_ns)
 
+    def _record(self, end: End, direction: int, frame: bytes) -> None:
+        if self._capture is not None:
+            self._capture.write(self.now_ns, f"{end.node} port {end.port}", direction, frame)
+
     def _deliver(self, end: End, frame: bytes, origin: int) -> None:
+        self._record(end, IN, frame)
         for port, made in self._nodes[end.node](frame, end.port, self.now_ns, origin):
             leaves = End(end.node, port)
+            self._record(leaves, OUT, made)
             cable = self._cables.get(leaves)
             if cable is None:
                 self._outside(leaves, made, self.now_ns, origin)

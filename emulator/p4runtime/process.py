@@ -45,10 +45,11 @@ from emulator.ports.loop.live import LiveLoop
 from emulator.ports.loop.runner import SwitchRunner
 from emulator.ports.loop.switch_loops import adopt_switch_loops
 from emulator.ports.opening import cable_for, make_switch_bell, open_switch_ports
+from emulator.ports.pcap.writer import CaptureWriter
 from emulator.ports.port import SwitchPort
 from emulator.ports.sockets.tcp import TcpSwitchPort
 from emulator.ports.sockets.udp import UdpSwitchPort
-from emulator.ports.spec import parse_ports
+from emulator.ports.spec import PortKind, parse_ports
 from emulator.rpc.metrics import MetricsEndpoint, MetricsError
 from emulator.rpc.p4protos import p4runtime_pb2
 from emulator.rpc.statistics import statistics_handler
@@ -63,6 +64,15 @@ DROP_PORT = 511
 """v1model's, so no port for controllers."""
 
 log = logging.getLogger("netsum.switch")
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """``--capture`` and what belongs to it; see `CaptureWriter`."""
+
+    path: str
+    limit_bytes: int
+    append: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,8 @@ class SwitchOptions:
     """Constructor of the switch; with engine `WITH_SOURCE`, of one that traces its program."""
     tls: ServerTls | None = None
     """None: the P4Runtime server is without TLS."""
+    capture: CaptureOptions | None = None
+    """A file for what passes the ports, except the CPU port; None: none."""
     translation: Path | None = None
     """A file with the values of types that have `@p4runtime_translation`; see `emulator.p4runtime.translation`."""
     metrics: str | None = None
@@ -147,6 +159,7 @@ class RunningSwitch:
         self.ports: list[SwitchPort] = open_switch_ports(specs, self.switch.ports, bell, cable)
         for port in self.ports:
             self._stack.callback(port.close)
+        self._capture = self._make_capture()
         self.cpu = self._make_cpu_port(bell)
         served = [*self.ports, *([self.cpu.port] if self.cpu is not None else [])]
         self._numbers = {port.number for port in served}
@@ -168,6 +181,18 @@ class RunningSwitch:
         if options.metrics is not None:
             self.metrics = MetricsEndpoint(options.metrics, lambda: metrics.collect(self.statistics()))
             self._stack.callback(self.metrics.close)
+
+    def _make_capture(self) -> CaptureWriter | None:
+        options = self.options.capture
+        if options is None:
+            return None
+        writer = CaptureWriter(options.path, limit_bytes=options.limit_bytes, append=options.append)
+        self._stack.callback(writer.close)
+        if any(port.spec.kind is not PortKind.PCAP for port in self.ports):
+            writer.go_live()
+        for port in self.ports:
+            port.capture_into(writer)
+        return writer
 
     def _target(self) -> Target:
         engine = self.options.engine
@@ -252,6 +277,7 @@ class RunningSwitch:
                 "drops": dict(self.switch.drops) if loaded else {},
                 "faults": dict(self.switch.faults) if loaded else {},
                 "loop": asdict(self.runner.statistics()),
+                **({"capture": self._capture.statistics()} if self._capture is not None else {}),
             }
 
     def _program_name(self) -> str | None:

@@ -21,6 +21,7 @@ from emulator.ports.batch import (
     TX_RING,
     FrameBatch,
     TxPortTable,
+    batch_at,
     tx_frame,
     tx_length,
     tx_ring_at,
@@ -45,6 +46,7 @@ from emulator.ports.impairments import (
 )
 from emulator.ports.interface.packet_socket import packet_has_input, packet_receive, packet_release, packet_settle
 from emulator.ports.pcap.pcap_loops import pcap_flush, pcap_next_ns, pcap_receive, pcap_write_out
+from emulator.ports.pcap.writer import CaptureWriter, record_batch, record_ring, writer_at, writer_flush
 from emulator.ports.sockets.mmsg import flush_ring
 from emulator.ports.sockets.tcp_loops import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
 from emulator.ports.sockets.udp_loops import udp_receive, udp_release, udp_switch_flush
@@ -92,6 +94,17 @@ NOTES = ("tags_restored", "checksums_completed")
 @njit
 def port_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
     """Append up to ``most`` frames to a batch; returns how many entries of the wire, or due frames, were taken."""
+    state = port_at(port)
+    if state.capture == 0:
+        return _receive(port, batch, most, now_ns)
+    first = batch_at(batch).count
+    taken = _receive(port, batch, most, now_ns)
+    record_batch(state.capture, state.capture_interface, batch, first, now_ns)
+    return taken
+
+
+@njit
+def _receive(port: int, batch: int, most: int, now_ns: int) -> Any:
     state = port_at(port)
     link = state.impair_in
     target = batch if link == 0 else state.scratch
@@ -151,6 +164,17 @@ def port_refresh(port: int) -> None:
 def port_flush(port: int, now_ns: int) -> Any:
     """Send what the switch has appended and what the link has held back until now; how many frames that are."""
     state = port_at(port)
+    if state.capture == 0:
+        return _flush(port, now_ns)
+    record_ring(state.capture, state.capture_interface, state.tx, state.captured, tx_ring_at(state.tx).tail, now_ns)
+    sent = _flush(port, now_ns)
+    state.captured = tx_ring_at(state.tx).tail
+    return sent
+
+
+@njit
+def _flush(port: int, now_ns: int) -> Any:
+    state = port_at(port)
     link = state.impair_out
     if link != 0:
         ring = state.tx
@@ -204,6 +228,9 @@ def port_settle(port: int) -> Any:
         packet_settle(port)
     elif kind == KIND_PCAP:
         pcap_write_out(port)
+    if state.capture != 0:
+        writer_flush(state.capture)
+        return state.notice != 0 or writer_at(state.capture).notice != 0
     return state.notice != 0
 
 
@@ -277,6 +304,7 @@ class SwitchPort:
         self._inbound: ImpairmentState | None = None
         self._outbound: ImpairmentState | None = None
         self._kept: list[Any] = []
+        self._captured_into: CaptureWriter | None = None
         self.cell_bytes = CELL_BYTES
         """The longest frame that impairments carry; the kinds may change it before they connect the switch."""
         self.state["number"] = spec.number
@@ -375,6 +403,19 @@ class SwitchPort:
 
     def attend(self) -> None:
         """Log what happened to the port, where the compiled loop could only note it."""
+
+    def capture_into(self, writer: CaptureWriter) -> None:
+        """Write what passes into a file from now on: as the switch gets it after the link's impairments, as it sends it
+        before them. No loop may be using the port."""
+        self._captured_into = writer
+        self.state["capture_interface"] = writer.interface(f"port {self.number}", self.spec.address_text)
+        self.state["captured"] = self.switch_ring["tail"]
+        self.state["capture"] = writer.address
+
+    def attend_capture(self) -> None:
+        """Log what happened to the file that the port's frames are written into."""
+        if self._captured_into is not None:
+            self._captured_into.attend()
 
     def go_live(self) -> None:
         """A loop with the machine's clock serves the port from now on. Without that its times are its own (pcap)."""

@@ -5,7 +5,8 @@
     N=tcp:HOST:PORT[,HOST:PORT]       frames in a stream; the switch listens at its local address, the host connects
                                       to its remote one (a switch's remote: who may connect; port 0: from any)
     N=if:NAME                         a network interface of this machine; needs the right to open packet sockets
-    N=pcap:IN[,OUT]                   frames out of one capture file and into another; either may be empty
+    N=pcap:IN[,OUT]                   frames out of one capture file and into another (*.pcapng: in that format); either
+                                      may be empty
     N=memory:NAME                     in this process only
 
 The switch's number N is left out where a host names its end. Impairments follow a question mark: rate, delay, jitter,

@@ -73,12 +73,12 @@ _FIELDS = (
     "records",  # address of the frames to come, how many, and what is added to their times
     "record_count",
     "shift_ns",
-    "file",  # descriptor of the file written, or -1
-    "buffer",  # what is not yet written: address, size, bytes and frames in it
-    "buffer_bytes",
-    "buffer_used",
-    "buffer_frames",
+    "writer",  # address of the WRITER record of the file written, or 0
     "stamp_offset_ns",  # from the loop's clock to the one of the stamps written
+    # a capture of what passes, whatever the kind
+    "capture",  # address of a WRITER record, or 0: none
+    "capture_interface",
+    "captured",  # switch end: position in ``tx`` up to which frames have been looked at
     # statistics; "in" is towards the owner of this record
     "in_frames",
     "in_bytes",

@@ -92,6 +92,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "controller": Entry("network:controller", "Control one aggregator, and admit ranks to it."),
     "shell": Entry("network:shell", "Open p4runtime-shell on a running switch."),
     "package": Entry("network:package", "Pack a P4 program as a P4Runtime device config."),
+    "dissector": Entry("network:dissector", "Write a Wireshark dissector, for captures as of run --capture."),
     "aggregator": Entry("aggregators.command:aggregator", "Run an aggregator that is not a P4 switch."),
     "server": Entry("rack.command:server", "Run the rack server: sums, weights and optimizer steps for its tenants."),
     "racks": Entry("rack.command:racks", "Simulate a training step over racks of workers, flat and hierarchical."),

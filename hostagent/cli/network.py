@@ -1,4 +1,5 @@
-"""``netsum switch``, ``bridge``, ``controller``, ``shell``, ``package``: the parts of a network, each by itself."""
+"""``netsum switch``, ``bridge``, ``controller``, ``shell``, ``package``: the parts of a network, each by itself; and
+``dissector``, to look at what passes between them."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from hostagent.cli.options import (
     CACERT,
+    CAPTURE,
+    CAPTURE_SIZE,
     CERT,
     DEFINE,
     DEVICE_ID,
@@ -20,6 +23,7 @@ from hostagent.cli.options import (
     QUIET,
     TREE,
     WAY,
+    check_capture,
     check_ports,
     client_tls,
     parse_defines,
@@ -27,10 +31,12 @@ from hostagent.cli.options import (
 from hostagent.cli.parsing import UsageError, address, argument, command, flag, integer, option, refuse, repeated
 
 if TYPE_CHECKING:
+    from emulator.p4runtime.process import CaptureOptions
     from hostagent.controller.drivers.p4.driver import Program
 
 
 ENGINES = ("llvm", "interpreter")
+CAPTURE_APPEND = flag("--capture-append", help="The capture as a further section of the file, after a restart.")
 BRIDGE_PAIR = 256
 """p4src/bridge.p4 joins port N and this many more."""
 
@@ -78,6 +84,9 @@ BRIDGE_PAIR = 256
     ),
     option("--engine", metavar="ENGINE", help="Execution engine: llvm, or interpreter (slow, for comparison)."),
     METRICS,
+    CAPTURE,
+    CAPTURE_SIZE,
+    CAPTURE_APPEND,
     QUIET,
     DIE_WITH_PARENT,
 )
@@ -100,8 +109,12 @@ def switch(
     priority_queues: int = 1,
     engine: str = "llvm",
     metrics: str | None = None,
+    capture: str | None = None,
+    capture_size: str = "1GiB",
+    capture_append: bool = False,
     quiet: bool = False,
     die_with_parent: bool = False,
+    given: Mapping[str, str],
 ) -> int:
     """Run a P4 program as a switch with a P4Runtime server, until SIGTERM; over capture files alone, until their end.
 
@@ -115,6 +128,7 @@ def switch(
 
     if engine not in ENGINES:
         raise UsageError(f"{engine!r} is none of {', '.join(ENGINES)}", "--engine")
+    check_capture(capture, given)
     ports = check_ports(port or ())
     tls = None
     if grpc_server_ssl:
@@ -139,10 +153,18 @@ def switch(
         priority_queues=priority_queues,
         engine=engine,
         metrics=metrics,
+        capture=_capture(capture, capture_size, capture_append),
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
     return run_switch(options, listening=listening)
+
+
+def _capture(path: str | None, size: str, append: bool) -> CaptureOptions | None:
+    from emulator.p4runtime.process import CaptureOptions
+    from emulator.ports.units import size_bytes
+
+    return None if path is None else CaptureOptions(path, size_bytes(size), append)
 
 
 @command(
@@ -155,6 +177,9 @@ def switch(
         help="Listening address for statistics; port 0: any free port.",
     ),
     LONGEST_FRAME,
+    CAPTURE,
+    CAPTURE_SIZE,
+    CAPTURE_APPEND,
     QUIET,
     DIE_WITH_PARENT,
 )
@@ -164,8 +189,12 @@ def bridge(
     interface: list[str] | None = None,
     p4runtime: str = "127.0.0.1:0",
     longest_frame: int | None = None,
+    capture: str | None = None,
+    capture_size: str = "1GiB",
+    capture_append: bool = False,
     quiet: bool = False,
     die_with_parent: bool = False,
+    given: Mapping[str, str],
 ) -> int:
     """Join ports of ranks with network interfaces, for a switch that has interfaces only, as bmv2 does; until SIGTERM.
 
@@ -183,12 +212,14 @@ def bridge(
     wrong = [number for number in numbers if not number.isdecimal() or not 0 < int(number) < BRIDGE_PAIR]
     if wrong:
         raise UsageError(f"number {wrong[0]!r} must be from 1 to {BRIDGE_PAIR - 1}", "--port")
+    check_capture(capture, given)
     ends = [f"{int(number) + BRIDGE_PAIR}=if:{name}" for number, _, name in joined]
     options = SwitchOptions(
         program="bridge.p4",
         ports=check_ports([*ports, *ends]),
         grpc_server_addr=p4runtime,
         longest_frame_bytes=longest_frame,
+        capture=_capture(capture, capture_size, capture_append),
         die_with_parent=die_with_parent,
         quiet=quiet,
     )
@@ -340,6 +371,29 @@ def package(program: str, *, output: Path, define: list[str] | None = None, incl
         output.write_bytes(packed(program, define, include))
     except (PackageError, ProgramNotFound, OSError) as error:
         print(f"netsum package: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+@command(
+    option("-o", "--output", metavar="FILE.lua", type=Path, help="File to write. Default: standard output."),
+)
+def dissector(*, output: Path | None = None) -> int:
+    """Write a Wireshark dissector (Lua) of the frames between ranks and aggregators.
+
+    Examples:
+      netsum dissector -o ~/.local/lib/wireshark/plugins/netsum.lua
+      tshark -X lua_script:netsum.lua -r run.pcapng -Y netsum.kind==3
+    """
+    from hostagent.protocol.wireshark import lua_source
+
+    try:
+        if output is None:
+            print(lua_source(), end="")
+        else:
+            output.write_text(lua_source())
+    except OSError as error:
+        print(f"netsum dissector: cannot write {output}: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostagent.cli.parsing import UsageError, address, fan_out, flag, integer, number, option, repeated, switchable
+from hostagent.cli.parsing import (
+    UsageError,
+    address,
+    fan_out,
+    flag,
+    integer,
+    number,
+    option,
+    refuse,
+    repeated,
+    size,
+    switchable,
+)
 
 if TYPE_CHECKING:
     from emulator.rpc.tls import ClientTls
@@ -38,6 +50,14 @@ LISTEN = option(
     help="Listening address for the controller; port 0: any free port.",
 )
 RESTORE = switchable("--restore", help="Restart from the checkpoints in the --checkpoint folder.")
+CAPTURE = option(
+    "--capture",
+    metavar="FILE",
+    help="Capture of the frames on all ports, a *.pcapng file for Wireshark; see `netsum dissector`.",
+)
+CAPTURE_SIZE = option(
+    "--capture-size", metavar="SIZE", type=size, help="Maximum size of a capture file, which ends there."
+)
 CACERT = option("--cacert", metavar="FILE", help="Root certificates of a switch with TLS (PEM).")
 CERT = option("--cert", metavar="FILE", help="Certificate of the client, for mutual TLS (PEM).")
 PRIVATE_KEY = option("--private-key", metavar="FILE", help="Private key of the client, for mutual TLS (PEM).")
@@ -88,6 +108,14 @@ def check_ports(texts: Sequence[str]) -> tuple[str, ...]:
     except PortError as error:
         raise UsageError(str(error), "--port") from None
     return tuple(texts)
+
+
+def check_capture(path: str | None, given: Mapping[str, str]) -> None:
+    """Raises UsageError for a file of another format, and for a size without a file."""
+    if path is None:
+        refuse(given, "requires --capture FILE", "capture_size", "capture_append")
+    elif not path.lower().endswith(".pcapng"):
+        raise UsageError(f"{path!r}: name the file *.pcapng, the format that keeps ports apart", "--capture")
 
 
 def check_checkpoint(folder: Path | None, every: int | None, seconds: float | None, restore: bool) -> None:

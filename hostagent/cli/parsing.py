@@ -144,6 +144,17 @@ def fan_out(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
+def size(text: str) -> str:
+    """The type of an option that is a number of bytes with a unit, which `emulator.ports.units.size_bytes` reads."""
+    from emulator.ports.units import size_bytes
+
+    try:
+        size_bytes(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 class _Within:
     def __init__(self, kind: Callable[[str], Any], noun: str, least: float | None, most: float | None) -> None:
         self.kind, self.noun, self.least, self.most = kind, noun, least, most

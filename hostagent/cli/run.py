@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from hostagent.cli.options import (
     AS_JSON,
     CACERT,
+    CAPTURE,
+    CAPTURE_SIZE,
     CERT,
     CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
@@ -18,6 +20,7 @@ from hostagent.cli.options import (
     RESTORE,
     TREE,
     WAY,
+    check_capture,
     check_checkpoint,
     check_lanes,
     client_tls,
@@ -45,7 +48,7 @@ OF_THE_AGGREGATOR = (
         "faults",
     ),
     *("checkpoint", "checkpoint_every", "checkpoint_seconds", "restore", "interface", "p4info", "device_config"),
-    *("cacert", "cert", "private_key"),
+    *("cacert", "cert", "private_key", "capture", "capture_size"),
 )
 """Parameters of `run` that configure the aggregator and its controller."""
 OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "private_key")
@@ -121,6 +124,8 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     CHECKPOINT_EVERY,
     CHECKPOINT_SECONDS,
     RESTORE,
+    CAPTURE,
+    CAPTURE_SIZE,
     option(
         "--faults",
         metavar="FILE",
@@ -165,6 +170,8 @@ def run(
     checkpoint_seconds: float | None = None,
     restore: bool = True,
     faults: Path | None = None,
+    capture: str | None = None,
+    capture_size: str = "1GiB",
     report: Path | None = None,
     verbose: bool = False,
     given: Mapping[str, str],
@@ -181,6 +188,7 @@ def run(
       netsum run --tree 2x4 --aggregator server train.py
       netsum run -n 4 --report run.html train.py
       netsum run -n 4 --faults faults.yaml --report report.json train.py
+      netsum run -n 2 --capture run.pcapng train.py
       netsum run -n 4 --aggregator server --checkpoint state \\
         --checkpoint-every 100 train.py
     """
@@ -196,6 +204,7 @@ def run(
         choice = _check_aggregator(aggregator, lanes)
         if not choice.outside:
             refuse(given, "applies to a running switch only: --aggregator p4runtime://HOST:PORT", *OF_THE_SWITCH)
+    check_capture(capture, given)
     ranks = _ranks(ranks, tree)
     rack_of_rank = place_ranks(ranks, racks, rack_of)
     if not rack_of_rank:
@@ -219,6 +228,7 @@ def run(
         prefixed=prefix,
         impairments=impair,
         faults=faults,
+        capture=None if capture is None else (capture, capture_size),
         verbose=verbose,
         controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank))),
         rack_of=rack_of_rank,
@@ -227,7 +237,7 @@ def run(
         loads=loads,
         tls=client_tls(cacert, cert, private_key),
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
-        at_end=lambda where, code: _print_summary(where, report, ranks, code, script),
+        at_end=lambda where, code: _print_summary(where, report, ranks, code, script, capture is not None),
     )
     return run_training(options)
 
@@ -255,13 +265,15 @@ def _check_aggregator(text: str, lanes: int | None) -> Choice:
     return choice
 
 
-def _print_summary(where: Aggregator, report: Path | None, ranks: int, code: int, script: str) -> None:
+def _print_summary(
+    where: Aggregator, report: Path | None, ranks: int, code: int, script: str, has_captures: bool
+) -> None:
     """Print at exit whether anything was summed, a summary, and the report's file."""
     from hostagent.cli.run_report import nothing_summed, summary, write
 
     if code == 0 and ranks > 1 and (why := nothing_summed(where)):
         print(f"netsum run: nothing went through the {where.choice.title}: {why}", file=sys.stderr)
-    for line in summary(where):
+    for line in summary(where, has_captures):
         print(f"{where.choice.title}: {line}", file=sys.stderr)
     if report is not None:
         write(where, report, script, code)

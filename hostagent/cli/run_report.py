@@ -86,12 +86,22 @@ def nothing_summed(aggregator: Aggregator) -> str:
     )
 
 
-def summary(aggregator: Aggregator) -> list[str]:
-    """Lines for people at the end of a run; see `Aggregator.statistics`."""
+def summary(aggregator: Aggregator, has_captures: bool) -> list[str]:
+    """Lines for people at the end of a run; see `Aggregator.statistics`. ``has_captures``: P4 switches wrote them."""
     if aggregator.choice.is_p4:
-        return []
+        switches = aggregator.controls if has_captures else ()
+        each = (statistics(replace(aggregator, control=control)) or {} for control in switches)
+        return [_of_capture(found["capture"]) for found in each if "capture" in found]
     found = statistics(aggregator) or {}
     return [str(line) for line in found.get("core", {}).get("summary", [])]
+
+
+def _of_capture(found: dict[str, Any]) -> str:
+    """A line about a capture file; see `CaptureWriter.statistics`."""
+    text = f"{found['file']} has {found['frames']} frames of {found['interfaces']} ports"
+    if found["is_full"]:
+        return f"{text}, and is full: {found['left_out']} later ones are not in it; see --capture-size"
+    return f"{text}; {found['left_out']} could not be written" if found["left_out"] else text
 
 
 def _job(job: Any) -> dict[str, Any]:

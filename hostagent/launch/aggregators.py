@@ -126,6 +126,7 @@ def make_services(
     loads: Sequence[str] = (),
     tls: ClientTls | None = None,
     tree: Sequence[int] = (),
+    capture: tuple[str, str] | None = None,
 ) -> list[Service]:
     """The aggregator (or one for each rack or node of a tree) and the controller, not yet started.
 
@@ -134,6 +135,7 @@ def make_services(
     shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
     ``tls``: the files that the controller needs to connect to it. ``tree``: ``choice`` is its root, the others are P4
     switches.
+    ``capture``: file and size of the captures of a P4 switch; of a tree each switch has a file, see `capture_files`.
     """
     switches = regular_tree(tree) if tree else ()
     racks = len(switches) or 1 + max(rack_of, default=0)
@@ -142,19 +144,23 @@ def make_services(
     dealt = [[names[port - 1] for port in sorted(each.ports)] for each in switches] or _dealt(names, rack_of)
     words_of = [[word for name in part for word in ("--port", name + suffix)] for part in dealt]
     port_words = [word for words in words_of for word in words]
+    captures = capture_files(capture[0], tree) if capture else ()
     cables = _tree_cables(switches, suffix) if switches else _cables(racks)
 
     def aggregator(rack: int, choice: Choice, ready: Mapping[str, Any]) -> Sequence[str]:
         port_words, peers = words_of[rack], cables[rack].words
         where = _control(ready) or "127.0.0.1:0"
+        recorded = ["--capture", captures[rack], "--capture-size", capture[1]] if capture else []
+        recorded += ["--capture-append"] if capture and ready else []
         if choice.outside:
             ends = [word for i, name in enumerate(interfaces, 1) for word in ("--interface", f"{i}={name}")]
             longest = str(full_frame_bytes(lanes))
             words = (*port_words, *ends, "--longest-frame", longest, "--p4runtime", where, "--die-with-parent")
-            return netsum_command("bridge", *words)
+            return netsum_command("bridge", *words, *recorded)
         if choice.is_p4:
             size = ("--longest-frame", str(full_frame_bytes(lanes))) if choice.program == DEFAULT_PROGRAM else ()
-            return netsum_command("switch", *port_words, *peers, *size, "--p4runtime", where, "--die-with-parent")
+            words = (*port_words, *peers, *size, "--p4runtime", where, "--die-with-parent")
+            return netsum_command("switch", *words, *recorded)
         shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
         if choice.kind == "server" and (server_options or peers):
             return netsum_command("server", *port_words, *shape, *peers, *_of_rack(server_options, rack, racks))
@@ -197,6 +203,16 @@ def make_services(
         return netsum_command("controller", *words)
 
     return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
+
+
+def capture_files(path: str, tree: Sequence[int]) -> tuple[str, ...]:
+    """The capture file of each switch: that path, or in a tree x-root.pcapng, x-1.pcapng, ..., in the order of
+    `regular_tree`."""
+    if not tree:
+        return (path,)
+    file = Path(path)
+    names = ("root" if each.parent is None else str(index) for index, each in enumerate(regular_tree(tree)))
+    return tuple(str(file.with_name(f"{file.stem}-{name}{file.suffix}")) for name in names)
 
 
 def in_runs(ranks: int, racks: int) -> tuple[int, ...]:

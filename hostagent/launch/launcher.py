@@ -29,6 +29,7 @@ from hostagent.launch.aggregators import (
     DEFAULT_PROGRAM,
     OUTSIDE,
     Aggregator,
+    Choice,
     choose,
     make_services,
     start_aggregator,
@@ -91,6 +92,8 @@ class RunOptions:
     faults: Path | None = None
     """Script of faults (`emulator.network.faults.files`); not with ``controller``, ``rack_of`` or a switch that runs
     already."""
+    capture: tuple[str, str] | None = None
+    """File and size of captures at the P4 switch, as ``("x.pcapng", "1GiB")``; None: none."""
     verbose: bool = False
     replaced_backend: str = ""
     """Backend that scripts ask for and get netsum instead, as ``gloo``; empty: none."""
@@ -146,6 +149,8 @@ def _check(options: RunOptions) -> None:
         _check_racks(options, choice.kind)
     if options.tree:
         _check_tree(options, choice.kind)
+    if options.capture is not None:
+        _check_capture(options.capture[0], choice)
     if choice.outside and len(options.interfaces) != options.ranks:
         raise LaunchError(
             f"{options.aggregator} needs --interface NAME {options.ranks} times, for the switch's ports 1 to "
@@ -191,6 +196,13 @@ def _check_tree(options: RunOptions, kind: str) -> None:
         regular_tree(options.tree)
     except TreeRefused as error:
         raise LaunchError(f"--tree: {error}") from None
+
+
+def _check_capture(path: str, choice: Choice) -> None:
+    if not choice.is_p4:
+        raise LaunchError("--capture is made by P4 switches: use --aggregator p4")
+    if not os.access(Path(path).resolve().parent, os.W_OK):
+        raise LaunchError(f"--capture {path}: its folder is not there, or cannot be written")
 
 
 def _check_answers(address: str) -> None:
@@ -264,6 +276,7 @@ class _Run:
             options.loads,
             options.tls,
             options.tree,
+            options.capture,
         )
         for service in self._services:
             service.verbose = options.verbose

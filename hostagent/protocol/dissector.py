@@ -13,6 +13,9 @@ from hostagent.protocol.wire import FORWARDED_KINDS, HEADER, NETSUM_PORT, NETSUM
 NAMES: dict[str, type[Kind] | type[Operator]] = {"kind": Kind, "operator": Operator}
 """Fields with named values."""
 
+MOST_LANES = 1 << 16
+"""More than the header can say; scapy's own limit of a list is 100."""
+
 
 class Netsum(Packet):
     """Header and lanes, behind UDP port 48864 in either direction. The bytes of a message are its payload (Raw)."""
@@ -20,7 +23,7 @@ class Netsum(Packet):
     name = "netsum"
     fields_desc = [
         *(BitField(field.name, NETSUM_VERSION if field.name == "version" else 0, field.width_bits) for field in HEADER),
-        FieldListField("lane", [], IntField("", 0), count_from=lambda packet: packet.lanes),
+        FieldListField("lane", [], IntField("", 0), count_from=lambda packet: packet.lanes, max_count=MOST_LANES),
     ]
 
     def mysummary(self) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from emulator.ports.pcap.capture import read_capture
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(ROOT / "mininet" / "allreduce.py")
 PATIENCE_S = 200
@@ -26,7 +28,17 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("network", ["namespaces", pytest.param("mininet", marks=NEEDS_MININET)])
 def test_a_star_is_measured(network: str, tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50", "--sizes", "256KiB", "--calls", "2", "--on", network]
-    done = run(*words, "--impair", "loss=0.01&delay=1ms&seed=7", "--slow", "2=40", "--out", str(tmp_path))
+    done = run(
+        *words,
+        "--impair",
+        "loss=0.01&delay=1ms&seed=7",
+        "--slow",
+        "2=40",
+        "--out",
+        str(tmp_path),
+        "--capture",
+        str(tmp_path),
+    )
     assert done.returncode == 0, done.stderr
     with (tmp_path / "calls.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -35,13 +47,24 @@ def test_a_star_is_measured(network: str, tmp_path: Path) -> None:
         assert (row["network"], row["impairments"], row["slow"]) == (network, "loss=0.01&delay=1ms&seed=7", "2=40")
         assert float(row["ms"]) >= float(row["links_alone_ms"])
         assert int(row["sent_bytes"]) > 256 << 10, "the tensor went by another way"
+    assert read_capture(str(tmp_path / "50Mbit.pcapng")).interfaces == ("port 1", "port 2")
     assert (tmp_path / "allreduce.png").read_bytes().startswith(b"\x89PNG")
     assert f"netsum-{os.getpid()}" not in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
 
 
 def test_the_star_in_virtual_time(tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50", "--sizes", "256KiB", "--calls", "2", "--on", "virtual"]
-    done = run(*words, "--impair", "loss=0.01&delay=1ms&seed=7", "--slow", "2=40", "--out", str(tmp_path))
+    done = run(
+        *words,
+        "--impair",
+        "loss=0.01&delay=1ms&seed=7",
+        "--slow",
+        "2=40",
+        "--out",
+        str(tmp_path),
+        "--capture",
+        str(tmp_path),
+    )
     assert done.returncode == 0, done.stderr
     assert "in virtual time, as asked" in done.stdout
     with (tmp_path / "calls.csv").open() as file:

@@ -16,6 +16,8 @@ from typing import Any
 import grpc
 import pytest
 
+from emulator.ports.pcap.capture import read_capture
+from emulator.ports.pcap.writer import IN
 from emulator.rpc.statistics import StatisticsError, read_statistics
 from emulator.v1model.compiled import ENGINES
 from tests.clients.p4runtime_scenario import Controller
@@ -147,6 +149,36 @@ def test_a_switch_whose_loops_are_compiled_loads_no_compiler(start: Start, shm_f
     socket.create_connection((host, int(port)), TIMEOUT_S).close()
     assert wait_for(ready["p4runtime"], lambda s: s["loop"]["frames"] == 1)["loop"]["frames"] == 1
     assert "numba" not in Path(f"/proc/{process.pid}/maps").read_text()
+
+
+def test_a_capture_of_all_ports_continues_after_a_kill(start: Start, tmp_path: Path, shm_folder: Path) -> None:
+    """Without a compiler in the process, as the test above."""
+    path = tmp_path / "all.pcapng"
+    start()  # compiles the loops where nobody has
+    words = (str(PROGRAM), "--port", "1=udp:127.0.0.1:0", "--port", "2=shm:t-capture", "--capture", str(path))
+    for further in ((), ("--capture-append",)):
+        process, ready = start(*words, *further)
+        host, port = ready["ports"]["1"].partition("udp:")[2].split(":")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.sendto(bytes(64), (host, int(port)))
+        found = wait_for(ready["p4runtime"], lambda s: s["capture"]["frames"] == 1)["capture"]
+        assert (found["interfaces"], found["frames"], found["is_full"]) == (2, 1, False)
+        assert "numba" not in Path(f"/proc/{process.pid}/maps").read_text()
+        until_written(path, 1 if not further else 2)
+        process.kill() if not further else process.terminate()
+        process.wait(TIMEOUT_S)
+    capture = read_capture(str(path))
+    assert capture.interfaces == ("port 1", "port 2") * 2
+    assert [(int(each["interface"]), int(each["direction"])) for each in capture.records] == [(0, IN), (2, IN)]
+    now_ns = time.time_ns()
+    assert all(now_ns - 10**9 * TIMEOUT_S < each <= now_ns for each in capture.records["time_ns"])
+
+
+def until_written(path: Path, frames: int) -> None:
+    """A loop writes what it has kept before it sleeps."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(read_capture(str(path)).records) < frames and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def test_killed_and_started_again_on_the_same_ports(start: Start, shm_folder: Path) -> None:

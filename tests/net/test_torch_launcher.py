@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from emulator.ports.batch import frame_at
+from emulator.ports.pcap.capture import read_capture
+from emulator.ports.pcap.writer import IN, OUT
+from hostagent.protocol.frames import parse_frame
+from hostagent.protocol.wire import Kind
+from hostagent.protocol.wireshark import lua_source
 from tests.labs.torch_jobs import SCRIPTS
 
 PATIENCE_S = 100.0
@@ -257,3 +264,45 @@ def test_a_home_that_cannot_be_written_is_no_reason_to_fail(shared, tmp_path):
         [sys.executable, "-c", compiled], capture_output=True, text=True, timeout=PATIENCE_S, env=environment
     )
     assert ended.stdout.strip() == "7", ended.stderr
+
+
+def test_a_capture_of_a_run_has_every_frame_of_both_ranks(shared: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.pcapng"
+    words = command("3")
+    words[4:4] = ["--capture", str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    capture = read_capture(str(path))
+    assert f"switch: {path} has {len(capture.records)} frames of 2 ports" in done.stderr
+    passed = set()
+    for record in capture.records:
+        content = frame_at(int(record["address"]), int(record["length_bytes"]))
+        header = parse_frame(content, at_destination=False).header
+        passed.add((capture.interfaces[record["interface"]], int(record["direction"]), header.child, header.kind))
+    kinds = {(IN, Kind.CONTRIBUTION), (OUT, Kind.RESULT)}
+    assert passed >= {(f"port {child + 1}", way, child, kind) for child in (0, 1) for way, kind in kinds}
+    if tshark := shutil.which("tshark"):
+        (tmp_path / "netsum.lua").write_text(lua_source())
+        words = [tshark, "-X", f"lua_script:{tmp_path}/netsum.lua", "-r", str(path), "-Y", "netsum && !_ws.expert"]
+        lines = subprocess.run(
+            words, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+        ).stdout.splitlines()
+        assert len(lines) == len(capture.records)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--capture", "x.pcap"], "name the file *.pcapng"),
+        (["--capture", "/nowhere/x.pcapng"], "its folder is not there, or cannot be written"),
+        (["--capture", "x.pcapng", "--aggregator", "server"], "--capture is made by P4 switches"),
+        (["--capture-size", "1GB"], "requires --capture FILE"),
+        (["--capture", "x.pcapng", "--capture-size", "much"], "'much' is not a size"),
+    ],
+)
+def test_captures_that_cannot_be_made(words: list[str], why: str) -> None:
+    line = command()
+    line[4:4] = words
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode != 0
+    assert why in done.stderr

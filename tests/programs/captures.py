@@ -21,6 +21,29 @@ def write_capture(path: Path, frames: Frames, *, order: str = "<", nanoseconds: 
     return path
 
 
+def pcapng_block(kind: int, body: bytes, order: str = "<") -> bytes:
+    """A block of pcapng."""
+    body += bytes(-len(body) % 4)
+    length = struct.pack(order + "I", 12 + len(body))
+    return struct.pack(order + "I", kind) + length + body + length
+
+
+def pcapng_section(order: str = "<") -> bytes:
+    """The beginning of a section."""
+    return pcapng_block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1), order)
+
+
+def pcapng_interface(order: str = "<", *, link: int = 1, options: bytes = b"") -> bytes:
+    """A block that describes an interface."""
+    return pcapng_block(1, struct.pack(order + "HHI", link, 0, 0) + options, order)
+
+
+def pcapng_frame(time: int, frame: bytes, order: str = "<", *, interface: int = 0, options: bytes = b"") -> bytes:
+    """An enhanced packet block; the time is in units of its interface."""
+    head = struct.pack(order + "IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(frame), len(frame))
+    return pcapng_block(6, head + frame + bytes(-len(frame) % 4) + options, order)
+
+
 def read_captured(path: Path) -> list[tuple[int, bytes]]:
     """What a file with nanoseconds in this machine's byte order holds."""
     content = path.read_bytes()

@@ -140,6 +140,7 @@ class SwitchRunner:
                 self._run_slice()
             for port in self.ports:
                 port.attend()
+                port.attend_capture()
         for port in self.ports:
             port.settle()
 

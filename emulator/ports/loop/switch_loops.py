@@ -21,6 +21,7 @@ def entries() -> Entries:
     from emulator.ports import host, port
     from emulator.ports.cable import bell, shm, wake_peer
     from emulator.ports.loop import program, turns
+    from emulator.ports.pcap import pcapng, writer
     from emulator.ports.sockets import tcp_loops
 
     return [
@@ -51,4 +52,6 @@ def entries() -> Entries:
         (shm._store, 2),
         (tcp_loops.offer_socket, 2),
         (tcp_loops.tcp_drop, 1),
+        (writer.writer_flush, 1),
+        (pcapng.index_packets, 8),
     ]

@@ -1,4 +1,4 @@
-"""Capture files in the classic pcap format: what is in one, and how a new one begins. No ports, no sockets.
+"""Capture files, classic pcap or pcapng (`pcapng`): what is in one, and how a classic one begins. No ports, no sockets.
 
 A file is read whole into memory: frames are then borrowed from there, and nobody can change them under a switch.
 """
@@ -14,27 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.jit import njit
-from emulator.native.memory import load_u8, load_u32, store_i64
+from emulator.native.memory import store_i64
 from emulator.native.pages import address_of
 from emulator.ports.errors import PortError
+from emulator.ports.pcap.pcapng import (
+    LINK_ETHERNET,
+    LONGEST_FRAME_BYTES,
+    RECORD,
+    RECORD_BYTES,
+    SECTION,
+    index_of,
+    word_at,
+)
 
 FILE_HEADER = struct.Struct("<IHHiIII")
 """magic, version (2.4), two fields nobody uses, longest frame, link type."""
 FILE_HEADER_BYTES = FILE_HEADER.size
 MAGIC_US, MAGIC_NS = 0xA1B2C3D4, 0xA1B23C4D
-MAGIC_PCAPNG, MAGIC_MODIFIED = 0x0A0D0D0A, 0xA1B2CD34
-LINK_ETHERNET = 1
+MAGIC_MODIFIED = 0xA1B2CD34
+BILLION = 1_000_000_000
 LINK_TYPE_BITS = 0x03FF_FFFF
 """The bits above them: whether frames end in a checksum of the link."""
-LONGEST_FRAME_BYTES = 0x40000
-"""libpcap's MAXIMUM_SNAPLEN: a record that says more is damaged."""
 
 RECORD_HEADER_BYTES = 16
 """seconds, fraction, bytes captured, bytes on the wire: 32 bits each."""
-
-RECORD = np.dtype([("address", "<i8"), ("time_ns", "<i8"), ("length_bytes", "<i8")])
-"""A frame of a file that has been read."""
-RECORD_BYTES = RECORD.itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,25 @@ class Capture:
     """Frames of which the file has only the beginning."""
     incomplete: bool
     """The file ends within a record, which is left out."""
+    interfaces: tuple[str, ...] = ("",)
+    """Names of the links, as ``records["interface"]`` counts them; a classic file has one without a name."""
+
+
+def is_pcapng(path: str) -> bool:
+    """Whether a file that is written under this name is pcapng."""
+    return path.lower().endswith(".pcapng")
 
 
 def read_capture(path: str) -> Capture:
-    """Read a file of either byte order, with micro- or nanoseconds. Raises PortError, which names file and problem."""
+    """Read a file of either format and byte order. Raises PortError, which names file and problem."""
     try:
         data = np.frombuffer(Path(path).read_bytes(), np.uint8)
     except OSError as error:
         raise PortError(f"cannot read {path}: {error.strerror}") from error
+    if data[:4].tobytes() == struct.pack("=I", SECTION):
+        found = index_of(path, data)
+        incomplete = found.whole_bytes < len(data)
+        return Capture(data, found.records, found.cut_short, incomplete, tuple(found.interfaces))
     swapped, unit_ns = _understand_header(path, data)
     counts = np.zeros(3, np.int64)
     start = address_of(data)
@@ -71,8 +85,13 @@ def read_capture(path: str) -> Capture:
     return Capture(data, records, int(counts[1]), bool(counts[2]))
 
 
-def _understand_header(path: str, data: NDArray[np.uint8]) -> tuple[bool, int]:
-    """(bytes are the other way round, nanoseconds in a unit of the fraction)."""
+def whole_bytes(path: str) -> int:
+    """How much of a pcapng file that may be cut off are whole blocks. Raises OSError, PortError."""
+    return index_of(path, np.frombuffer(Path(path).read_bytes(), np.uint8)).whole_bytes
+
+
+def _understand_header(path: str, data: NDArray[np.uint8]) -> tuple[int, int]:
+    """(1: bytes are the other way round, nanoseconds in a unit of the fraction)."""
     if len(data) < FILE_HEADER_BYTES:
         raise PortError(f"{path}: {len(data)} bytes are too few for a capture file; its header alone has 24")
     header = data[:FILE_HEADER_BYTES].tobytes()
@@ -83,21 +102,14 @@ def _understand_header(path: str, data: NDArray[np.uint8]) -> tuple[bool, int]:
                 raise PortError(f"{path}: its frames are of link type {link & LINK_TYPE_BITS}, not Ethernet (1)")
             if link & ~LINK_TYPE_BITS:
                 raise PortError(f"{path}: its frames end in their checksums; write it without (editcap -C -4)")
-            return order == ">", 1 if magic == MAGIC_NS else 1000
-        if magic in (MAGIC_PCAPNG, MAGIC_MODIFIED):
-            raise PortError(f"{path}: not the classic pcap format; convert it: editcap -F pcap {path} classic.pcap")
+            return int(order == ">"), 1 if magic == MAGIC_NS else 1000
+        if magic == MAGIC_MODIFIED:
+            raise PortError(f"{path}: a variant of pcap; convert it: editcap -F pcapng {path} new.pcapng")
     raise PortError(f"{path}: not a capture file: it begins with {header[:4].hex()}")
 
 
 @njit
-def _word(address: int, swapped: bool) -> int:
-    if not swapped:
-        return load_u32(address)
-    return load_u8(address) << 24 | load_u8(address + 1) << 16 | load_u8(address + 2) << 8 | load_u8(address + 3)
-
-
-@njit
-def _index(start: int, size: int, swapped: bool, unit_ns: int, records: int, counts: int) -> int:
+def _index(start: int, size: int, swapped: int, unit_ns: int, records: int, counts: int) -> int:
     """Go through a file at ``start``: counts of {records, cut short, incomplete}, and the records where there is room
     for them (0: only count). Returns where a damaged record begins, or -1."""
     position = FILE_HEADER_BYTES
@@ -108,18 +120,18 @@ def _index(start: int, size: int, swapped: bool, unit_ns: int, records: int, cou
         if size - position < RECORD_HEADER_BYTES:
             incomplete = 1
             break
-        length = _word(header + 8, swapped)
+        length = word_at(header + 8, swapped)
         if length > LONGEST_FRAME_BYTES:
             damaged = position
             break
         if size - position - RECORD_HEADER_BYTES < length:
             incomplete = 1
             break
-        cut += length < _word(header + 12, swapped)
+        cut += length < word_at(header + 12, swapped)
         if records != 0:
             record = records + count * RECORD_BYTES
             store_i64(record, header + RECORD_HEADER_BYTES)
-            store_i64(record + 8, _word(header, swapped) * 1_000_000_000 + _word(header + 4, swapped) * unit_ns)
+            store_i64(record + 8, word_at(header, swapped) * BILLION + word_at(header + 4, swapped) * unit_ns)
             store_i64(record + 16, length)
         count += 1
         position += RECORD_HEADER_BYTES + length

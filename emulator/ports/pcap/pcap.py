@@ -10,26 +10,21 @@ A capture whose frames are out of order is played in the file's order, none befo
 
 from __future__ import annotations
 
-import logging
-import os
 import time
 
 import numpy as np
 
 from emulator.native.pages import address_of
-from emulator.ports.batch import CELL_BYTES, TxPortTable
+from emulator.ports.batch import TxPortTable
 from emulator.ports.errors import PortError
-from emulator.ports.pcap.capture import RECORD_HEADER_BYTES, Capture, capture_header, read_capture
+from emulator.ports.pcap.capture import Capture, read_capture
 from emulator.ports.pcap.pcap_loops import NOT_STARTED, pcap_write_out
+from emulator.ports.pcap.writer import CaptureWriter
 from emulator.ports.port import PortStatistics, SwitchPort, make_private_ring
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind
 
-log = logging.getLogger("netsum.ports")
-
 TX_CELLS = 1024
-BUFFER_BYTES = 1 << 20
-assert BUFFER_BYTES > CELL_BYTES + RECORD_HEADER_BYTES
 
 
 class PcapPort(SwitchPort):
@@ -39,15 +34,15 @@ class PcapPort(SwitchPort):
         super().__init__(spec, table)
         try:
             self._capture = read_capture(spec.reads) if spec.reads else None
-            self._file = _create(spec.writes) if spec.writes else -1
+            self._writer = CaptureWriter(spec.writes) if spec.writes else None
         except PortError as error:
             raise PortError(f"port {spec}: {error}") from error
-        self._buffer = np.zeros(BUFFER_BYTES, np.uint8)
         state = self.state
         state["kind"] = WireKind.PCAP
         state["peer_fifo"] = -1
-        state["file"] = self._file
-        state["buffer"], state["buffer_bytes"] = address_of(self._buffer), BUFFER_BYTES
+        if self._writer is not None:
+            self._writer.interface(f"port {self.number}")
+            state["writer"] = self._writer.address
         if self._capture is not None:
             self._place(self._capture)
         self._connect_switch()
@@ -65,10 +60,9 @@ class PcapPort(SwitchPort):
 
     def attend(self) -> None:
         """Say in the log why nothing is written any more."""
-        if self.state["notice"]:
-            self.state["notice"] = 0
-            reason = os.strerror(int(self.state["last_error"]))
-            log.error("port %s: cannot write %s: %s; its frames are dropped", self.spec, self.spec.writes, reason)
+        self.state["notice"] = 0
+        if self._writer is not None:
+            self._writer.attend()
 
     def statistics(self) -> PortStatistics:
         """See SwitchPort."""
@@ -83,23 +77,8 @@ class PcapPort(SwitchPort):
     def close(self) -> None:
         """Write what is kept and close the file."""
         super().close()
-        if self._file >= 0:
+        if self._writer is not None:
             pcap_write_out(self.address)
-            self.attend()
-            os.close(self._file)
-            self._file = -1
-            self.state["file"] = -1
-
-
-def _create(path: str) -> int:
-    """A new capture file's descriptor."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
-    except OSError as error:
-        raise PortError(f"cannot write {path}: {error.strerror}") from error
-    try:
-        os.write(descriptor, capture_header())
-    except OSError as error:
-        os.close(descriptor)
-        raise PortError(f"cannot write {path}: {error.strerror}") from error
-    return descriptor
+            self._writer.close()
+            self._writer = None
+            self.state["writer"] = 0

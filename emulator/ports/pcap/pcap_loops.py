@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 from typing import Any
 
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes, record_at, store_u32
-from emulator.native.syscalls import write_descriptor
+from emulator.native.memory import record_at
 from emulator.ports.batch import batch_append, batch_room, tx_frame, tx_length, tx_ring_at
-from emulator.ports.pcap.capture import RECORD, RECORD_BYTES, RECORD_HEADER_BYTES
+from emulator.ports.pcap.pcapng import RECORD, RECORD_BYTES
+from emulator.ports.pcap.writer import OUT, record_frame, writer_at, writer_flush
 from emulator.ports.sockets.mmsg import rewind_ring
-from emulator.ports.state import (
-    port_at,
-)
+from emulator.ports.state import port_at
 
 record_of = record_at(RECORD)
 
 NOT_STARTED = -(1 << 63)
 """A shift not known yet: the first frame is due when the loop first asks."""
-BILLION = 1_000_000_000
-WORD = 0xFFFF_FFFF
-EINTR = -errno.EINTR
 
 
 @njit
@@ -65,43 +59,23 @@ def pcap_receive(port: int, batch: int, most: int, now_ns: int) -> Any:
 
 
 @njit
-def pcap_write_out(port: int) -> None:
-    """Write what is kept. After a failure the file is closed to us: what follows could not be read."""
+def _account(port: int) -> None:
+    """What the port's file did not take after all."""
     state = port_at(port)
-    kept, size = state.buffer, state.buffer_used
-    written = 0
-    while written < size and state.file >= 0:
-        result = write_descriptor(state.file, kept + written, size - written)
-        if result >= 0:
-            written += result
-        elif result != EINTR:
-            state.last_error = -result
-            state.unwritten += state.buffer_frames
-            state.out_frames += -state.buffer_frames
-            state.file = -1
-            state.notice = 1
-    state.buffer_used = 0
-    state.buffer_frames = 0
+    writer = writer_at(state.writer)
+    state.out_frames += -writer.lost
+    state.unwritten += writer.lost
+    writer.lost = 0
+    state.notice |= writer.notice
 
 
 @njit
-def _keep(port: int, address: int, length_bytes: int, stamp_ns: int) -> None:
+def pcap_write_out(port: int) -> None:
+    """Write what is kept."""
     state = port_at(port)
-    if state.buffer_used + RECORD_HEADER_BYTES + length_bytes > state.buffer_bytes:
-        pcap_write_out(port)
-    if state.file < 0:
-        state.unwritten += 1
-        return
-    record = state.buffer + state.buffer_used
-    store_u32(record, (stamp_ns // BILLION) & WORD)
-    store_u32(record + 4, stamp_ns % BILLION)
-    store_u32(record + 8, length_bytes)
-    store_u32(record + 12, length_bytes)
-    copy_bytes(record + RECORD_HEADER_BYTES, address, length_bytes)
-    state.buffer_used += RECORD_HEADER_BYTES + length_bytes
-    state.buffer_frames += 1
-    state.out_frames += 1
-    state.out_bytes += length_bytes
+    if state.writer != 0:
+        writer_flush(state.writer)
+        _account(port)
 
 
 @njit
@@ -112,7 +86,14 @@ def pcap_flush(port: int, now_ns: int) -> Any:
     first, tail = state.out_published, tx_ring_at(ring).tail
     stamp_ns = now_ns + state.stamp_offset_ns
     for index in range(first, tail):
-        _keep(port, tx_frame(ring, index), tx_length(ring, index), stamp_ns)
+        length = tx_length(ring, index)
+        if state.writer != 0 and record_frame(state.writer, 0, OUT, tx_frame(ring, index), length, stamp_ns):
+            state.out_frames += 1
+            state.out_bytes += length
+        else:
+            state.unwritten += 1
+    if state.writer != 0:
+        _account(port)
     rewind_ring(ring)
     state.out_published = tx_ring_at(ring).tail
     return tail - first

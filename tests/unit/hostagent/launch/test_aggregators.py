@@ -51,3 +51,17 @@ def test_interfaces_go_with_such_a_switch(
     script.touch()
     assert run_training(RunOptions(2, str(script), **options)) == 1  # type: ignore[arg-type]
     assert message in capsys.readouterr().err
+
+
+def test_each_switch_of_a_tree_has_a_capture_file_and_continues_it(tmp_path: Path) -> None:
+    root, leaf, *_ = make_services(tmp_path, 4, choose("p4"), 256, tree=(2, 2), capture=("a/x.pcapng", "2GB"))
+    words = list(root.command({}))
+    assert words[words.index("--capture") :] == ["--capture", "a/x-root.pcapng", "--capture-size", "2GB"]
+    again = list(leaf.command({"p4runtime": "127.0.0.1:7"}))
+    assert again[again.index("--capture") :] == [
+        *("--capture", "a/x-1.pcapng", "--capture-size", "2GB"),
+        "--capture-append",
+    ]
+    (one, _) = make_services(tmp_path, 2, choose("p4"), 256, capture=("x.pcapng", "2GB"))
+    assert "x.pcapng" in one.command({})
+    assert "--capture" not in make_services(tmp_path, 2, choose("p4"), 256)[0].command({})

@@ -106,7 +106,8 @@ def test_a_full_disk_is_counted_and_said(tmp_path: Path, caplog: pytest.LogCaptu
     table = TxPortTable()
     port = PcapPort(parse_port(f"1=pcap:,{tmp_path / 'out.pcap'}"), table)
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, int(port.state["file"]))
+    assert port._writer is not None
+    os.dup2(full, port._writer._descriptor)
     os.close(full)
     for _ in range(3):
         table.append(1, bytes(60))
@@ -130,7 +131,8 @@ def header(magic: int = 0xA1B2C3D4, link: int = 1) -> bytes:
         (b"", "0 bytes are too few for a capture file"),
         (header()[:23], "23 bytes are too few"),
         (header(magic=0x12345678), "not a capture file: it begins with 78563412"),
-        (header(magic=0x0A0D0D0A), "editcap -F pcap"),
+        (header(magic=0x0A0D0D0A), "block at byte 0 begins a section of no byte order"),
+        (header(magic=0xA1B2CD34), "editcap -F pcapng"),
         (header(link=113), "link type 113, not Ethernet"),
         (header(link=1 | 1 << 26), "end in their checksums"),
         (header() + struct.pack("<IIII", 0, 0, 1 << 20, 1 << 20), "record at byte 24 says"),
