@@ -37,8 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     """0: all that was explored is right; 1: something is wrong; 2: some of it was not explored to its end."""
     options = _options(arguments)
     if options.list:
+        width = max(map(len, SCENARIOS))
         for name, scenario in SCENARIOS.items():
-            print(f"{name:24} {scenario}")
+            print(f"{name:{width}} {scenario}")
         return 0
     own = _own_scenario(options)
     if options.replay:
@@ -70,7 +71,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     own.add_argument("--operations", type=_numbers, default=(3,), help="chunks of each operation (default 3)")
     own.add_argument("--base", type=int, default=0, help="first chunk (default 0)")
     for bound in ("losses", "duplicates", "restarts", "early"):
-        own.add_argument(f"--{bound}", type=int, default=0, help="at most so many in one run (default 0)")
+        own.add_argument(f"--{bound}", type=_count, default=0, help="at most so many in one run (default 0)")
     own.add_argument("--program", default=PROGRAM, help=f"P4 program (default {PROGRAM})")
     own.add_argument("--lanes", type=_positive, default=64, help="of the program (default 64)")
     own.add_argument("--fault", choices=sorted(WORKER_FAULTS), default="", help="make the workers wrong")
@@ -88,6 +89,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
     return value
 
 

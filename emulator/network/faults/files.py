@@ -137,6 +137,8 @@ class _Reader(DescriptionReader):
             _, share = impairment("share", self.expect(str, given["to"], inside))
         except ValueError:
             raise self.error(f"{given['to']!r}: write a share from 0 to 1, such as 0.25 or 25%", inside) from None
+        if float(share) == 0 and "for" not in given:
+            raise self.error("a host that never runs again: add for, such as for: 2s, or write kill", inside)
         return Slow(self._named(given, "slow", place, "host", self._hosts)[1][0], float(share))
 
     def _kill(self, given: dict[str, Any], place: Place) -> Kill:

@@ -57,6 +57,7 @@ def test_a_part_of_a_tree_is_cut_off_at_its_uplink() -> None:
         ("{at: 1s, impair: h0-s0, los: 1%}", r"unknown field 'los' \(did you mean 'loss'\?\)"),
         ("{at: 1s, impair: h0-s0, loss: 200%}", r"faults\[0\].loss: bad loss '200%'; give a probability"),
         ("{at: 1s, slow: h0}", r"to is missing"),
+        ("{at: 1s, slow: h0, to: 0%}", r"faults\[0\].to: a host that never runs again: add for"),
         ("{at: 1s, slow: h0, to: 2}", r"faults\[0\].to: '2': write a share from 0 to 1"),
         ("{at: 1s, kill: h0, for: 1s}", r"unknown field 'for'"),
         ("[1]", r"faults\[0\]: this has to be fields with values"),
