@@ -149,7 +149,7 @@ def make_services(
 
     def aggregator(rack: int, choice: Choice, ready: Mapping[str, Any]) -> Sequence[str]:
         port_words, peers = words_of[rack], cables[rack].words
-        where = _control(ready) or "127.0.0.1:0"
+        where = control_of(ready) or "127.0.0.1:0"
         recorded = ["--capture", captures[rack], "--capture-size", capture[1]] if capture else []
         recorded += ["--capture-append"] if capture and ready else []
         if choice.outside:
@@ -293,7 +293,7 @@ def _tls_words(tls: ClientTls | None) -> Sequence[str]:
     return [word for name, file in files.items() if file is not None for word in (name, file)]
 
 
-def _control(ready: Mapping[str, Any]) -> str:
+def control_of(ready: Mapping[str, Any]) -> str:
     """HOST:PORT where an aggregator's ready line says that it is controlled; empty before that."""
     return str(ready.get(OUTSIDE) or ready.get("service") or "")
 
@@ -301,7 +301,7 @@ def _control(ready: Mapping[str, Any]) -> str:
 def _addresses(aggregators: Sequence[Service]) -> str:
     """For the controller, commas between them; those of another kind than the first with their scheme."""
     schemes = [OUTSIDE if OUTSIDE in each.ready else SCHEME for each in aggregators]
-    places = [_control(each.ready) for each in aggregators]
+    places = [control_of(each.ready) for each in aggregators]
     words = zip(schemes, places, strict=True)
     return ",".join(place if scheme == schemes[0] else f"{scheme}://{place}" for scheme, place in words)
 
@@ -319,7 +319,7 @@ def start_aggregator(
     meanwhile()
     for aggregator in aggregators:
         aggregator.wait_ready()
-    controls = (choice.outside,) if choice.outside else tuple(_control(each.ready) for each in aggregators)
+    controls = (choice.outside,) if choice.outside else tuple(control_of(each.ready) for each in aggregators)
     controller.send_line(choice.outside or _addresses(aggregators))
     controller.wait_ready()
     return Aggregator(str(controller.ready["address"]), choice, controls[0], services, controls)

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from emulator.network.faults.parts import CONTROLLER, Kill, Restart, Script, Slow
@@ -26,7 +27,7 @@ from emulator.network.topology.builders import star, tree
 from emulator.network.topology.topology import Topology
 from emulator.ports.control import BothWays, ControlError, impair_ports
 from emulator.ports.spec import Impairments, parse_port
-from hostagent.launch.aggregators import Aggregator
+from hostagent.launch.aggregators import Aggregator, control_of
 from hostagent.launch.processes import Service
 from hostagent.launch.status import fetch_status
 from hostagent.protocol.tree import regular_tree
@@ -98,7 +99,6 @@ class LiveFaults:
         """Ranks that are stopped and continued at some time."""
         self.happened: list[Mapping[str, Any]] = []
         self._services: Sequence[Service] = ()
-        self._control_key = ""
         self._address = ""
         self._pids: dict[int, int] = {}
         self._slow: dict[int, float] = {}
@@ -113,7 +113,6 @@ class LiveFaults:
         assert aggregator is not None, "the run has services of its own"
         aggregator.faults = self.happened
         self._services = services
-        self._control_key = "p4runtime" if aggregator.choice.is_p4 else "service"
         self._address = aggregator.address
         self._thread.start()
 
@@ -204,13 +203,17 @@ class LiveFaults:
             if not service.is_ready or not service.running():
                 continue
             try:
-                impair_ports(str(service.ready[self._control_key]), ports, CONTROL_TIMEOUT_S)
+                impair_ports(control_of(service.ready), ports, CONTROL_TIMEOUT_S)
             except ControlError as error:
                 problems.append(str(error))
         return "; ".join(problems)
 
     def _take_turns(self, now_ns: int) -> int | None:
         """Stop and continue slow processes; when the next is to be. None: there are none."""
+        if not all(_runs(pid) for pid in self._pids.values()):
+            for rank in self._slow:  # the run is ending, and a stopped process would not
+                self._signal(rank, signal.SIGCONT)
+            self._slow.clear()
         if not self._slow:
             return None
         phase_ns, ends_ns = now_ns % SLOW_PERIOD_NS, []
@@ -237,3 +240,11 @@ class LiveFaults:
 def _usual(impairments: str) -> tuple[Impairments, Impairments]:
     spec = parse_port(f"1=memory:usual{'?' if impairments else ''}{impairments}")
     return spec.inbound or Impairments(), spec.outbound or Impairments()
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process has not ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
