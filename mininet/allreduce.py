@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiment import (
-    GLOO,
     LOSS,
     RATE,
     SIZE,
@@ -24,6 +23,7 @@ from experiment import (
     check_network_options,
     choose_network,
     columns_of,
+    crossings,
     draw,
     origin,
     publish,
@@ -42,12 +42,6 @@ from emulator.network.topology.description import DescriptionError
 
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MEASURED = ("times_s", "sent_bytes", "received_bytes")
-
-
-def crossings(place: str, workers: int) -> float:
-    """How often a tensor crosses each link in each direction: once and, on a ring, 2 (n - 1) / n times (Patarasuk and
-    Yuan, 2009); in a tree the ring crosses each link between switches as often, ranks being in the order of hosts."""
-    return 2 * (workers - 1) / workers if place == GLOO else 1.0
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
@@ -74,7 +68,8 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 HEADING = (
-    f"{'link':>10} {'loss':>6} {'size':>8} {'where':10} {'median':>10} {'fastest':>9} {'slowest':>9} {'links alone':>12}"
+    f"{'link':>10} {'loss':>6} {'size':>8} {'where':10} "
+    f"{'median':>10} {'fastest':>9} {'slowest':>9} {'links alone':>12}"
 )
 
 
@@ -120,7 +115,7 @@ def main() -> None:
     print(HEADING)
     rows = record(options, measure(options), "calls.csv", line)
     if options.out:
-        draw(rows, options.out / "allreduce.png", (LOSS, RATE, SIZE), "ms", "time of an allreduce, ms", "summed")
+        draw(rows, options.out / "allreduce.png", (LOSS, RATE, SIZE), (), "time of an allreduce, ms", "summed")
         publish(options.out, f"Time of an allreduce: {options.workers} hosts, on {options.network.kind}")
 
 

@@ -80,6 +80,12 @@ def settings(options: argparse.Namespace) -> Iterator[Setting]:
         yield Setting(fan_out, rate_mbit, share, rates, options.uplink or max(rates), impairments)
 
 
+def crossings(place: str, workers: int) -> float:
+    """How often a tensor crosses each link in each direction: once and, on a ring, 2 (n - 1) / n times (Patarasuk and
+    Yuan, 2009); in a tree the ring crosses each link between switches as often, ranks being in the order of hosts."""
+    return 2 * (workers - 1) / workers if place == GLOO else 1.0
+
+
 @contextmanager
 def running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
     """A network until the end of the block: a live one, or one in virtual time."""
@@ -97,7 +103,9 @@ def running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
 
 
 @contextmanager
-def summing(options: argparse.Namespace, network: Network | VirtualNetwork, setting: Setting, place: str) -> Iterator[str]:
+def summing(
+    options: argparse.Namespace, network: Network | VirtualNetwork, setting: Setting, place: str
+) -> Iterator[str]:
     """What sums, until the end of the block; gives the controller's HOST:PORT, empty where there is none."""
     if place == GLOO or isinstance(network, VirtualNetwork):
         yield ""
@@ -178,15 +186,17 @@ SIZE = Axis("size_bytes", "size of the tensor", size_text)
 UNITS = {"loss": " % loss", "rate_mbit": " Mbit/s"}
 
 
-def draw(rows: Sequence[Row], path: Path, axes_of: Sequence[Axis], measured: str, label: str, words: str) -> None:
-    """The column ``measured`` against the first of ``axes_of`` that has several values, else against the last one; a
-    panel for each point of the others. Bars reach from the least value to the largest; dashed: what the links alone
-    take. ``words``: what is done, for the legend ("summed")."""
+def draw(
+    rows: Sequence[Row], path: Path, axes_of: Sequence[Axis], names: Sequence[Axis], label: str, words: str
+) -> None:
+    """Column ``ms`` against the first of ``axes_of`` that has several values, else against the last one; a panel for
+    each point of the others and of ``names``. Bars reach from the least value to the largest; dashed: what the links
+    alone take. ``words``: what is done, for the legend ("summed")."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     by = next((axis for axis in axes_of if len({row[axis.column] for row in rows}) > 1), axes_of[-1])
-    others = [axis for axis in axes_of if axis is not by]
+    others = [axis for axis in (*axes_of, *names) if axis is not by]
     panels = list(dict.fromkeys(tuple(row[axis.column] for axis in others) for row in rows))
     columns = min(len(panels), MOST_PANELS_IN_A_ROW)
     lines = -(-len(panels) // columns)
@@ -196,8 +206,8 @@ def draw(rows: Sequence[Row], path: Path, axes_of: Sequence[Axis], measured: str
         axes = figure.add_subplot(lines, columns, place)
         mine = [row for row in rows if tuple(row[axis.column] for axis in others) == panel]
         for where in dict.fromkeys(row["where"] for row in mine):
-            _draw_series(axes, [row for row in mine if row["where"] == where], by, measured, _legend(where, words))
-        _set_axes(axes, by, mine, measured, label)
+            _draw_series(axes, [row for row in mine if row["where"] == where], by, _legend(where, words))
+        _set_axes(axes, by, mine, label)
         texts = [(axis, axis.text(value)) for axis, value in zip(others, panel, strict=True)]
         shown = [text + UNITS.get(axis.column, "") for axis, text in texts if (axis.column, text) != ("loss", "0")]
         axes.set_title(", ".join(shown), fontsize=10)
@@ -214,10 +224,10 @@ def _legend(where: str, words: str) -> str:
     return f"{named}, tree {tree}" if tree else named
 
 
-def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, measured: str, label: str) -> None:
+def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, label: str) -> None:
     places = sorted({row[by.column] for row in rows})
     groups = [[row for row in rows if row[by.column] == place] for place in places]
-    values = [[row[measured] for row in group] for group in groups]
+    values = [[row["ms"] for row in group] for group in groups]
     medians = [statistics.median(each) for each in values]
     below = [median - min(each) for median, each in zip(medians, values, strict=True)]
     above = [max(each) - median for median, each in zip(medians, values, strict=True)]
@@ -226,7 +236,7 @@ def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, measured: str, label:
     axes.plot(places, limits, "--", color=drawn.get_color(), alpha=0.7, label=f"{label}, links alone")
 
 
-def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], measured: str, label: str) -> None:
+def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], label: str) -> None:
     from matplotlib import ticker
 
     places = sorted({row[by.column] for row in rows})

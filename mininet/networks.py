@@ -314,6 +314,7 @@ class Network(ABC):
                     "MASTER_ADDR": host(1),
                     "MASTER_PORT": str(STORE_PORT),
                     "NETSUM_CONTROLLER": controller,
+                    "NETSUM_PORTS": ",".join(map(str, range(1, len(self.topology.hosts) + 1))),
                     "GLOO_SOCKET_IFNAME": f"{node}-eth0",
                     "OMP_NUM_THREADS": "1",
                 }
@@ -329,7 +330,9 @@ class Network(ABC):
                 process.wait()
         for number, (process, (_, errors)) in enumerate(zip(ranks, said, strict=True)):
             if process.returncode:
-                raise NetworkError(f"rank {number} on {self.topology.hosts[number]} failed: {errors.strip().splitlines()[-1]}")
+                raise NetworkError(
+                    f"rank {number} on {self.topology.hosts[number]} failed: {errors.strip().splitlines()[-1]}"
+                )
         return [out for out, _ in said]
 
     @contextmanager
@@ -423,12 +426,12 @@ def load_mininet() -> Any:
     """Mininet's names, or None. A virtual environment does not look where apt puts them."""
     sys.path.append("/usr/lib/python3/dist-packages")
     try:
-        from mininet import log, net
+        from mininet import log, net, node
     except ImportError:
         return None
     finally:
         sys.path.remove("/usr/lib/python3/dist-packages")
-    net.setLogLevel = log.setLogLevel
+    net.setLogLevel, net.Switch = log.setLogLevel, node.Switch
     return net
 
 
