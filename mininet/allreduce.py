@@ -69,7 +69,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 HEADING = (
     f"{'link':>10} {'loss':>6} {'size':>8} {'where':10} "
-    f"{'median':>10} {'fastest':>9} {'slowest':>9} {'links alone':>12}"
+    + f"{'median':>10} {'fastest':>9} {'slowest':>9} {'links alone':>12}"
 )
 
 

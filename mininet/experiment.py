@@ -189,28 +189,35 @@ UNITS = {"loss": " % loss", "rate_mbit": " Mbit/s"}
 def draw(
     rows: Sequence[Row], path: Path, axes_of: Sequence[Axis], names: Sequence[Axis], label: str, words: str
 ) -> None:
-    """Column ``ms`` against the first of ``axes_of`` that has several values, else against the last one; a panel for
-    each point of the others and of ``names``. Bars reach from the least value to the largest; dashed: what the links
-    alone take. ``words``: what is done, for the legend ("summed")."""
+    """Column ``ms`` against the first of ``axes_of`` that has several values, else a bar for each place; a panel for
+    each point of the others and of ``names``. Error bars reach from the least value to the largest; dashed: what the
+    links alone take. ``words``: what is done, for the legend ("summed")."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    by = next((axis for axis in axes_of if len({row[axis.column] for row in rows}) > 1), axes_of[-1])
+    by = next((axis for axis in axes_of if len({row[axis.column] for row in rows}) > 1), None)
     others = [axis for axis in (*axes_of, *names) if axis is not by]
     panels = list(dict.fromkeys(tuple(row[axis.column] for axis in others) for row in rows))
     columns = min(len(panels), MOST_PANELS_IN_A_ROW)
     lines = -(-len(panels) // columns)
-    figure = Figure(figsize=(1 + 5 * columns, 0.4 + 3.8 * lines), layout="constrained")
+    figure = Figure(figsize=(1 + 5 * columns, 0.9 + 3.8 * lines), layout="constrained")
     FigureCanvasAgg(figure)
     for place, panel in enumerate(panels, 1):
         axes = figure.add_subplot(lines, columns, place)
         mine = [row for row in rows if tuple(row[axis.column] for axis in others) == panel]
-        for where in dict.fromkeys(row["where"] for row in mine):
-            _draw_series(axes, [row for row in mine if row["where"] == where], by, _legend(where, words))
-        _set_axes(axes, by, mine, label)
+        if by is None:
+            _draw_bars(axes, mine, label, words)
+        else:
+            for where in dict.fromkeys(row["where"] for row in mine):
+                _draw_series(axes, [row for row in mine if row["where"] == where], by, _legend(where, words))
+            _set_axes(axes, by, mine, label)
         texts = [(axis, axis.text(value)) for axis, value in zip(others, panel, strict=True)]
         shown = [text + UNITS.get(axis.column, "") for axis, text in texts if (axis.column, text) != ("loss", "0")]
         axes.set_title(", ".join(shown), fontsize=10)
+    if by is not None:
+        handles, labels = axes.get_legend_handles_labels()
+        handles += axes.plot([], [], "--", color="gray")
+        figure.legend(handles, [*labels, "links alone"], loc="outside lower center", ncols=columns + 1, fontsize=8)
     first = rows[0]
     about = [f"{first['workers']} hosts", f"on {first['network']}", first["impairments"]]
     about.append(f"slow links: {first['slow']} Mbit/s" if first["slow"] else "")
@@ -224,16 +231,34 @@ def _legend(where: str, words: str) -> str:
     return f"{named}, tree {tree}" if tree else named
 
 
-def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, label: str) -> None:
-    places = sorted({row[by.column] for row in rows})
-    groups = [[row for row in rows if row[by.column] == place] for place in places]
+def _spread(groups: Sequence[Sequence[Row]]) -> tuple[list[float], tuple[list[float], list[float]]]:
+    """Medians, and how far the values reach below and above."""
     values = [[row["ms"] for row in group] for group in groups]
     medians = [statistics.median(each) for each in values]
     below = [median - min(each) for median, each in zip(medians, values, strict=True)]
     above = [max(each) - median for median, each in zip(medians, values, strict=True)]
-    (drawn, *_) = axes.errorbar(places, medians, yerr=(below, above), fmt="o-", capsize=3, label=label)
-    limits = [group[0]["links_alone_ms"] for group in groups]
-    axes.plot(places, limits, "--", color=drawn.get_color(), alpha=0.7, label=f"{label}, links alone")
+    return medians, (below, above)
+
+
+def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, label: str) -> None:
+    places = sorted({row[by.column] for row in rows})
+    groups = [[row for row in rows if row[by.column] == place] for place in places]
+    medians, spread = _spread(groups)
+    (drawn, *_) = axes.errorbar(places, medians, yerr=spread, fmt="o-", capsize=3, label=label)
+    axes.plot(places, [group[0]["links_alone_ms"] for group in groups], "--", color=drawn.get_color(), alpha=0.7)
+
+
+def _draw_bars(axes: Any, rows: Sequence[Row], label: str, words: str) -> None:
+    places = list(dict.fromkeys(row["where"] for row in rows))
+    groups = [[row for row in rows if row["where"] == place] for place in places]
+    medians, spread = _spread(groups)
+    axes.barh([_legend(place, words) for place in places], medians, xerr=spread, capsize=3, color="#7aa6c2")
+    for height, group in enumerate(groups):
+        limit_ms = group[0]["links_alone_ms"]
+        axes.plot([limit_ms] * 2, [height - 0.4, height + 0.4], "k--", label="" if height else "links alone")
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    axes.legend(fontsize=8)
 
 
 def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], label: str) -> None:
@@ -241,7 +266,7 @@ def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], label: str) -> None:
 
     places = sorted({row[by.column] for row in rows})
     if by is LOSS:
-        least = min((place for place in places if place > 0), default=1.0)
+        least = min(place for place in places if place > 0)
         axes.set_xscale("symlog", linthresh=least, linscale=0.5)
         axes.set_xlim(left=min(places) - 0.1 * least)
     else:
@@ -253,7 +278,6 @@ def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], label: str) -> None:
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_locator(ticker.NullLocator())
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
 
 
 def rates(text: str) -> list[float]:
