@@ -3,6 +3,7 @@
 sudo .venv/bin/python mininet/allreduce.py --workers 4 --rate 50,100 --sizes 1MB,8MB --out results
 sudo .venv/bin/python mininet/allreduce.py --loss 0,0.1%,1%,5% --impair 'delay=1ms&seed=7' --slow 3=10 --out loss
 sudo .venv/bin/python mininet/allreduce.py --aggregator p4,server --tree 2x2 --calls 20 --out where
+sudo .venv/bin/python mininet/allreduce.py --jobs 2 --aggregator p4,server --out jobs
 sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from experiment import (
@@ -41,6 +42,7 @@ from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
 
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
+MOST_JOBS = 4
 MEASURED = ("times_s", "sent_bytes", "received_bytes")
 
 
@@ -52,19 +54,41 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
             for place in options.places:
                 parameters = {name: value for name, value in setting.columns(place).items()}
                 rate_and_loss = {name: parameters.pop(name) for name in ("rate_mbit", "loss")}
-                with summing(options, network, setting, place) as controller:
+                with summing(options, network, setting, place, options.jobs) as controller:
                     for size_bytes in options.sizes:
-                        limit_ms = crossings(place, options.workers) * size_bytes * 8 / (setting.slowest_mbit * 1e3)
-                        row = {**common, **rate_and_loss, "size_bytes": size_bytes, **parameters}
+                        limit_ms = (
+                            crossings(place, options.workers)
+                            * options.jobs
+                            * size_bytes
+                            * 8
+                            / (setting.slowest_mbit * 1e3)
+                        )
+                        row = {**common, "jobs": options.jobs, **rate_and_loss, "size_bytes": size_bytes, **parameters}
                         row["links_alone_ms"] = round(limit_ms, 3)
-                        words = [RANK_SCRIPT, row["backend"], str(size_bytes), str(options.calls)]
+                        words = [RANK_SCRIPT, row["backend"], *map(str, (size_bytes, options.calls, options.jobs))]
                         if isinstance(network, VirtualNetwork):
-                            said = network.calls(size_bytes, options.calls)
+                            said = [network.calls(size_bytes, options.calls)]
                         else:
-                            said = [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
-                        for call, (time_s, sent, received) in enumerate(columns_of(said, MEASURED), 1):
-                            measured = {"ms": round(1e3 * time_s, 3), "sent_bytes": sent, "received_bytes": received}
-                            yield {**row, "call": call, **measured}
+                            said = [
+                                [json.loads(out.splitlines()[-1]) for out in job]
+                                for job in network.ranks(words, controller, options.jobs)
+                            ]
+                        yield from rows_of(row, said)
+
+
+def rows_of(row: Row, said: Sequence[Sequence[Mapping[str, Sequence[float]]]]) -> Iterator[Row]:
+    """A row for each job's call, from what its ranks say."""
+    jobs = [list(columns_of(ranks, MEASURED)) for ranks in said]
+    index = round(jain([1 / statistics.median(time_s for time_s, *_ in calls) for calls in jobs]), 4)
+    for job, calls in enumerate(jobs, 1):
+        for call, (time_s, sent, received) in enumerate(calls, 1):
+            measured = {"ms": round(1e3 * time_s, 3), "sent_bytes": sent, "received_bytes": received, "jain": index}
+            yield {**row, "job": job, "call": call, **measured}
+
+
+def jain(rates: Sequence[float]) -> float:
+    """Index of fairness (Jain, Chiu, Hawe 1984): 1 where all have the same, 1 / n where one has everything."""
+    return sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
 
 
 HEADING = (
@@ -75,10 +99,11 @@ HEADING = (
 
 def line(rows: list[Row]) -> str:
     first, times_ms = rows[0], [row["ms"] for row in rows]
+    shares = f"  job {first['job']}, Jain's index {first['jain']:.3f}" if first["jobs"] > 1 else ""
     return (
         f"{first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % {size_text(first['size_bytes']):>8} "
         f"{first['where']:10} {statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
-        f"{max(times_ms):>6.0f} ms {first['links_alone_ms']:>9.0f} ms"
+        f"{max(times_ms):>6.0f} ms {first['links_alone_ms']:>9.0f} ms{shares}"
     )
 
 
@@ -88,6 +113,7 @@ def parsed() -> argparse.Namespace:
     add = parser.add_argument
     add("--sizes", type=sizes, default=[8_000_000], metavar="SIZE,..", help="tensors, as 1MB or 16MiB; default 8MB")
     add("--faults", type=Path, metavar="FILE", help="script of faults on h1, h2, ... and s1; netsum alone is measured")
+    add("--jobs", type=int, default=1, metavar="N", help="jobs at once, each with a rank on every host; default 1")
     add(
         "--out",
         type=Path,
@@ -96,6 +122,10 @@ def parsed() -> argparse.Namespace:
     )
     options = parser.parse_args()
     check_network_options(parser, options)
+    if not 1 <= options.jobs <= MOST_JOBS:
+        parser.error(f"--jobs is from 1 to {MOST_JOBS}")
+    if options.jobs > 1 and (options.tree or options.faults or options.on == VirtualNetwork.kind):
+        parser.error("--jobs: several at once are measured on a live star, without --tree and --faults")
     if options.faults is not None:
         if options.on == VirtualNetwork.kind:
             parser.error("--faults: not in virtual time; use --on namespaces or mininet")

@@ -104,13 +104,17 @@ def running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
 
 @contextmanager
 def summing(
-    options: argparse.Namespace, network: Network | VirtualNetwork, setting: Setting, place: str
+    options: argparse.Namespace,
+    network: Network | VirtualNetwork,
+    setting: Setting,
+    place: str,
+    jobs: int = 1,
 ) -> Iterator[str]:
     """What sums, until the end of the block; gives the controller's HOST:PORT, empty where there is none."""
     if place == GLOO or isinstance(network, VirtualNetwork):
         yield ""
         return
-    with network.aggregation(place, setting.fan_out, options.faults) as controller:
+    with network.aggregation(place, setting.fan_out, options.faults, jobs) as controller:
         yield controller
 
 
@@ -208,8 +212,8 @@ def draw(
         if by is None:
             _draw_bars(axes, mine, label, words)
         else:
-            for where in dict.fromkeys(row["where"] for row in mine):
-                _draw_series(axes, [row for row in mine if row["where"] == where], by, _legend(where, words))
+            for series, group in _grouped(mine, words).items():
+                _draw_series(axes, group, by, series)
             _set_axes(axes, by, mine, label)
         texts = [(axis, axis.text(value)) for axis, value in zip(others, panel, strict=True)]
         shown = [text + UNITS.get(axis.column, "") for axis, text in texts if (axis.column, text) != ("loss", "0")]
@@ -225,10 +229,15 @@ def draw(
     figure.savefig(path, dpi=120)
 
 
-def _legend(where: str, words: str) -> str:
-    place, _, tree = where.partition(" ")
-    named = "gloo's ring" if place == GLOO else f"{words} {AGGREGATORS[place]}"
-    return f"{named}, tree {tree}" if tree else named
+def _grouped(rows: Sequence[Row], words: str) -> dict[str, list[Row]]:
+    """Rows by what the legend says of them."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        place, _, tree = row["where"].partition(" ")
+        named = "gloo's ring" if place == GLOO else f"{words} {AGGREGATORS[place]}"
+        job = f"job {row['job']}" if int(row.get("jobs", 1)) > 1 else ""
+        groups.setdefault(", ".join(filter(None, (named, tree and f"tree {tree}", job))), []).append(row)
+    return groups
 
 
 def _spread(groups: Sequence[Sequence[Row]]) -> tuple[list[float], tuple[list[float], list[float]]]:
@@ -249,10 +258,10 @@ def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, label: str) -> None:
 
 
 def _draw_bars(axes: Any, rows: Sequence[Row], label: str, words: str) -> None:
-    places = list(dict.fromkeys(row["where"] for row in rows))
-    groups = [[row for row in rows if row["where"] == place] for place in places]
+    grouped = _grouped(rows, words)
+    groups = list(grouped.values())
     medians, spread = _spread(groups)
-    axes.barh([_legend(place, words) for place in places], medians, xerr=spread, capsize=3, color="#7aa6c2")
+    axes.barh(list(grouped), medians, xerr=spread, capsize=3, color="#7aa6c2")
     for height, group in enumerate(groups):
         limit_ms = group[0]["links_alone_ms"]
         axes.plot([limit_ms] * 2, [height - 0.4, height + 0.4], "k--", label="" if height else "links alone")

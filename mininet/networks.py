@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -25,8 +26,9 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -242,13 +244,14 @@ class Network(ABC):
 
     @contextmanager
     def aggregation(
-        self, aggregator: str = "p4", fan_out: Sequence[int] = (), faults: Path | None = None
+        self, aggregator: str = "p4", fan_out: Sequence[int] = (), faults: Path | None = None, jobs: int = 1
     ) -> Iterator[str]:
         """Aggregators and their controller until the end of the block; gives the controller's HOST:PORT.
 
         ``aggregator``: what sums in the star's centre or the tree's root, ``p4`` or ``server``; switches below the root
         are P4 switches. ``fan_out``: of the `tree_topology` that this network is; without it, a star. ``faults``: a
-        script to play meanwhile, on a star of a P4 switch whose links are changeable.
+        script to play meanwhile, on a star of a P4 switch whose links are changeable. ``jobs``: on a star, how many
+        ranks of different jobs a host may have at a time.
         """
         switches = regular_tree(fan_out or (len(self.topology.hosts),))
         nodes = [f"s{number}" for number in range(1, len(switches) + 1)]
@@ -256,8 +259,9 @@ class Network(ABC):
         controller = f"{self.address(CENTRE, root_cable)}:{CONTROLLER_PORT}"
         ports: dict[str, list[str]] = {node: [] for node in nodes}
         for node, switch in zip(nodes, switches, strict=True):
-            for port in sorted(switch.ports):
-                ports[node] += ["--port", f"{port}=udp:{gateway(port)}:{FIRST_UDP_PORT + port - 1}"]
+            for job, number in product(range(jobs), sorted(switch.ports)):
+                port = self._port(job, number)
+                ports[node] += ["--port", f"{port}=udp:{gateway(number)}:{FIRST_UDP_PORT + port - 1}"]
         workers = [word for words in ports.values() for word in words]
         controls = [f"127.0.0.1:{SERVICE_PORT if aggregator == 'server' else P4RUNTIME_PORT}"]
         for node, switch in zip(nodes[1:], switches[1:], strict=True):
@@ -302,25 +306,35 @@ class Network(ABC):
             process.terminate()
             self.happened = json.loads(process.stdout.readline() or "[]")
 
-    def ranks(self, words: Sequence[str], controller: str) -> list[str]:
-        """Run a Python script on every host as a rank; what each printed, by rank. Raises NetworkError with the text of
-        a rank that failed."""
-        ranks = []
+    def _port(self, job: int, number: int) -> int:
+        """Of the switch, for the rank of job 0, 1, ... on host 1, 2, ..."""
+        return job * len(self.topology.hosts) + number
+
+    def ranks(self, words: Sequence[str], controller: str, jobs: int = 1) -> list[list[str]]:
+        """Run a Python script on every host as a rank of each job; what each printed, by job and rank. Raises
+        NetworkError with the text of a rank that failed.
+
+        Of several jobs rank 0 prints a line when it is ready and waits for one on standard input: they go on together.
+        """
+        hosts = self.topology.hosts
+        ranks: list[Any] = []
+        end_s = time.monotonic() + RANKS_S
         try:
-            for rank, node in enumerate(self.topology.hosts):
+            for job, (rank, node) in product(range(jobs), enumerate(hosts)):
                 variables = {
                     "RANK": str(rank),
-                    "WORLD_SIZE": str(len(self.topology.hosts)),
+                    "WORLD_SIZE": str(len(hosts)),
                     "MASTER_ADDR": host(1),
-                    "MASTER_PORT": str(STORE_PORT),
+                    "MASTER_PORT": str(STORE_PORT + job),
                     "NETSUM_CONTROLLER": controller,
-                    "NETSUM_PORTS": ",".join(map(str, range(1, len(self.topology.hosts) + 1))),
+                    "NETSUM_PORTS": ",".join(str(self._port(job, number)) for number in range(1, len(hosts) + 1)),
                     "GLOO_SOCKET_IFNAME": f"{node}-eth0",
                     "OMP_NUM_THREADS": "1",
                 }
-                pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+                pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
                 ranks.append(self.popen(node, [sys.executable, *words], env=os.environ | variables, **pipes))
-            end_s = time.monotonic() + RANKS_S
+            if jobs > 1:
+                _start_together(ranks[:: len(hosts)], end_s)
             said = [rank.communicate(timeout=max(0.0, end_s - time.monotonic())) for rank in ranks]
         except subprocess.TimeoutExpired as error:
             raise NetworkError(f"the ranks have not ended within {RANKS_S} s") from error
@@ -330,10 +344,11 @@ class Network(ABC):
                 process.wait()
         for number, (process, (_, errors)) in enumerate(zip(ranks, said, strict=True)):
             if process.returncode:
-                raise NetworkError(
-                    f"rank {number} on {self.topology.hosts[number]} failed: {errors.strip().splitlines()[-1]}"
-                )
-        return [out for out, _ in said]
+                job, rank = divmod(number, len(hosts))
+                of_job = f" of job {job + 1}" if jobs > 1 else ""
+                last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+                raise NetworkError(f"rank {rank}{of_job} on {hosts[rank]} failed: {last}")
+        return [[out for out, _ in said[job * len(hosts) : (job + 1) * len(hosts)]] for job in range(jobs)]
 
     @contextmanager
     def _netsum(self, node: str, *command: str) -> Iterator[dict[str, Any]]:
@@ -358,6 +373,18 @@ class Network(ABC):
                 process.terminate()
                 process.wait(STOP_S)
                 process.stdout.close()
+
+
+def _start_together(ranks: Sequence[Any], end_s: float) -> None:
+    """Wait for a line of each, until a time of `time.monotonic`; then write one to all."""
+    for rank in ranks:
+        if not select.select([rank.stdout], [], [], max(0.0, end_s - time.monotonic()))[0]:
+            raise NetworkError(f"the ranks have not begun within {RANKS_S} s")
+        rank.stdout.readline()
+    for rank in ranks:
+        with suppress(BrokenPipeError):  # it has failed, which its exit status says
+            rank.stdin.write("go\n")
+            rank.stdin.flush()
 
 
 class NamespaceNetwork(Network):

@@ -46,7 +46,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
                     for model in options.models:
                         row = {**common, "model": model, **setting.columns(place)}
                         words = [RANK_SCRIPT, row["backend"], model, str(options.calls)]
-                        said = [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)]
+                        said = [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)[0]]
                         gradient_bytes = 4 * said[0]["parameters"]
                         limit_ms = crossings(place, options.workers) * gradient_bytes * 8 / (setting.slowest_mbit * 1e3)
                         row |= {"gradient_bytes": gradient_bytes, "links_alone_ms": round(limit_ms, 3)}
