@@ -79,7 +79,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 def rows_of(row: Row, said: Sequence[Sequence[Mapping[str, Sequence[float]]]]) -> Iterator[Row]:
     """A row for each job's call, from what its ranks say."""
     jobs = [list(columns_of(ranks, MEASURED)) for ranks in said]
-    index = round(jain([1 / statistics.median(time_s for time_s, *_ in calls) for calls in jobs]), 4)
+    index = round(jain([1 / statistics.fmean(time_s for time_s, *_ in calls) for calls in jobs]), 4)
     for job, calls in enumerate(jobs, 1):
         for call, (time_s, sent, received) in enumerate(calls, 1):
             measured = {"ms": round(1e3 * time_s, 3), "sent_bytes": sent, "received_bytes": received, "jain": index}

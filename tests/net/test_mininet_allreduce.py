@@ -96,6 +96,17 @@ def test_aggregators_and_a_tree_are_measured_side_by_side(tmp_path: Path) -> Non
 
 
 @NEEDS_ROOT
+def test_jobs_share_the_links_of_a_star(tmp_path: Path) -> None:
+    words = ["--jobs", "2", "--workers", "2", "--against", "nothing", "--rate", "50", "--sizes", "64KiB"]
+    done = run(*words, "--calls", "2", "--on", "namespaces", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "calls.csv")
+    assert [(row["job"], row["call"]) for row in rows] == [(job, call) for job in "12" for call in "12"]
+    assert len({row["jain"] for row in rows}) == 1
+    assert 0.5 <= float(rows[0]["jain"]) <= 1
+
+
+@NEEDS_ROOT
 def test_training_steps_are_timed(tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50,100", "--models", "dense", "--calls", "2", "--on", "namespaces"]
     done = run(*words, "--out", str(tmp_path), script=str(ROOT / "mininet" / "training.py"))
@@ -221,6 +232,8 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--aggregator", "server", "--on", "virtual"], "virtual time has P4 switches alone"),
         (["--tree", "4"], "'4' is not a tree"),
         (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, not 5"),
+        (["--tree", "2x2", "--jobs", "2"], "--jobs: several at once"),
+        (["--jobs", "5"], "--jobs is from 1 to 4"),
         (["--uplink", "10"], "--uplink is of the links of a --tree"),
         (["--tree", "2x2", "--faults", "x.yaml"], "--faults: of a star"),
     ],
