@@ -200,8 +200,8 @@ class Network(ABC):
                 interface = inner.get((node, cable), self.interface(node, cable))
                 words = f"ip address add {self.address(node, cable)}/24 dev {interface}; ip link set {interface} up"
                 self.run(node, words)
-        for node in self.topology.nodes:
-            self.run(node.name, "; ".join(["ip link set lo up", *self._routes(node)]))
+        for each in self.topology.nodes:
+            self.run(each.name, "; ".join(["ip link set lo up", *self._routes(each)]))
 
     def _routes(self, node: Node) -> list[str]:
         """Commands that tell a node where the addresses of the others are: by the first of the shortest routes."""
@@ -298,7 +298,12 @@ class Network(ABC):
         self, switch: Sequence[str], controller: Sequence[str], address: str, faults: Path
     ) -> Iterator[None]:
         """As `aggregation`, in a process that plays the faults; what happened is in ``happened`` afterwards."""
-        order = {"switch": switch, "controller": controller, "address": address, "bridge": self._bridges[CENTRE]}
+        order: dict[str, Any] = {
+            "switch": switch,
+            "controller": controller,
+            "address": address,
+            "bridge": self._bridges[CENTRE],
+        }
         order |= {"faults": str(faults), "hosts": len(self.topology.hosts), "impairments": self._impairments}
         words = [sys.executable, str(Path(__file__).with_name("faulty_centre.py")), json.dumps(order)]
         with self._process(CENTRE, "faulty_centre.py", words) as process:
