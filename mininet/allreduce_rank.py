@@ -1,4 +1,4 @@
-"""One rank of allreduce.py: BACKEND SIZE_BYTES CALLS; each call timed and checked, a line of JSON at the end."""
+"""One rank of allreduce.py: BACKEND SIZE_BYTES CALLS JOBS; each call timed and checked, a line of JSON at the end."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ def interface_bytes() -> tuple[int, int]:
 
 
 def main() -> None:
-    backend, size_bytes, calls = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    backend, size_bytes, calls, jobs = sys.argv[1], *map(int, sys.argv[2:5])
     dist.init_process_group(backend)
     rank, ranks = dist.get_rank(), dist.get_world_size()
     tensor = torch.empty(size_bytes // 4)
     times_s, sent_bytes, received_bytes = [], [], []
     for call in range(calls + 1):
         tensor.fill_(rank + 1.0)
+        if call == 1 and jobs > 1 and rank == 0:  # jobs go on together
+            print("ready", flush=True)
+            sys.stdin.readline()
         dist.barrier()
         before = interface_bytes()
         started_s = time.perf_counter()

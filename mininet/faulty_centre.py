@@ -1,4 +1,4 @@
-"""Switch and controller in the centre of a star, and the faults of a script: what `Star.aggregation` runs there.
+"""Switch and controller in the centre of a star, and the faults of a script: what `Network.aggregation` runs there.
 
 The order is JSON, the only argument. Two lines of JSON on standard output: when it is ready, and after SIGTERM what has
 happened.
@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from networks import CENTRE, star_topology
+from networks import CENTRE, tree_topology
 
 from emulator.network.faults.files import read_faults
 from hostagent.launch.aggregators import Aggregator, choose
@@ -39,7 +39,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     hosts = order["hosts"]
     cables = {(1, number): (f"h{number}->{CENTRE}", f"{CENTRE}->h{number}") for number in range(1, hosts + 1)}
-    network = LiveNetwork(star_topology(hosts), [CENTRE, "bridge"], cables)
+    network = LiveNetwork(tree_topology((hosts,)), [CENTRE, "bridge"], cables)
     faults = LiveFaults(read_faults(order["faults"], network.topology), network, order["impairments"], hosts)
     with tempfile.TemporaryDirectory(prefix="netsum-") as folder:
         switch, controller = (service(order, name, Path(folder)) for name in ("switch", "controller"))

@@ -1,18 +1,24 @@
-"""Stars of hosts whose links have a rate: on Mininet, or on network namespaces alone.
+"""Networks of hosts and switches whose links have a rate: on Mininet, or on network namespaces alone.
 
     h1 --\\                    hi: 10.0.i.1, one rank
     h2 ---- s1                s1: 10.0.i.254 on the link of hi; forwards IP between the hosts (gloo), and runs netsum
     hN --/                        switch and netsum controller (netsum)
 
+A tree is the same with several switches: s1 is its root and runs the controller, and cable k of the network has
+10.1.k.1 at its first end and 10.1.k.254 at its second where no host is at an end. Any topology
+(`emulator.network.topology`) in which a host has one cable can be had, with IP between its hosts; sums are for trees.
+
 Both kinds have the same addresses, the same HTB rates and the same optional impairments, so that a measurement differs
-by the backend alone. With impairments each link ends in s1 at a port of a netsum switch, which joins it with the
-interface of s1 (p4src/bridge.p4): gloo's frames suffer as netsum's do, also where the kernel lacks netem.
+by the backend alone. With impairments each cable ends, at the switch that is its second end, at a port of a netsum
+switch, which joins it with the interface that has the address (p4src/bridge.p4): gloo's frames suffer as netsum's do,
+also where the kernel lacks netem.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -20,33 +26,59 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cached_property
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
+
 from emulator.network.topology.builders import HOST_LINK
-from emulator.network.topology.parts import Link, Node, NodeKind
+from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind
 from emulator.network.topology.topology import Topology
 from hostagent.cli.bench.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
+from hostagent.protocol.tree import regular_tree
 
 CENTRE = "s1"
+"""The switch of a star, or the root of a tree."""
 LANES = 256
 """1,090 bytes a frame: the largest number of lanes that an Ethernet MTU of 1,500 bytes carries."""
-FIRST_UDP_PORT, CONTROLLER_PORT, STORE_PORT = 5001, 47000, 29500
+FIRST_UDP_PORT, TREE_UDP_PORT, CONTROLLER_PORT, STORE_PORT = 5001, 6000, 47000, 29500
+P4RUNTIME_PORT, SERVICE_PORT = 9559, 48865
 SECOND_OF_PAIR = 256
 """What p4src/bridge.p4 adds to a port's number for the other port of its pair."""
 BURST = "15k"
 """HTB's burst, as Mininet's TCLink sets it."""
+LONGEST_INTERFACE = 15
+"""Characters of an interface's name, as Linux takes them."""
 RANKS_S, STOP_S = 600, 10
 
 
-def star_topology(hosts: int) -> Topology:
-    """The star as faults see it: hosts h1, h2, ... at s1; rank 0 is on h1."""
-    names = [f"h{number}" for number in range(1, hosts + 1)]
-    nodes = [*(Node(name, NodeKind.HOST) for name in names), Node(CENTRE, NodeKind.SWITCH)]
-    cables = [Link(name, CENTRE, HOST_LINK) for name in names]
+def tree_topology(
+    fan_out: Sequence[int], rates_mbit: Sequence[float] = (), uplink_mbit: float | None = None
+) -> Topology:
+    """Hosts h1, h2, ... below switches s1, s2, ..., which are numbered as `regular_tree` does; (4,) is a star of four
+    hosts at s1. Rank 0 is on h1.
+
+    ``rates_mbit``: of each host's link; ``uplink_mbit``: of links between switches, without it as the fastest host's.
+    """
+    switches = regular_tree(fan_out)
+    hosts = [f"h{number}" for number in range(1, prod(fan_out) + 1)]
+    nodes = [*(Node(name, NodeKind.HOST) for name in hosts)]
+    nodes += [Node(f"s{number}", NodeKind.SWITCH) for number in range(1, len(switches) + 1)]
+    classes = {rate: LinkClass(f"{rate:g}Mbit", round(rate * 1e6)) for rate in (*rates_mbit, uplink_mbit) if rate}
+    up_class = classes[uplink_mbit or max(rates_mbit)] if classes else HOST_LINK
+    cables = []
+    for index, switch in enumerate(switches, 1):
+        for port in sorted(switch.ports):
+            cables.append(Link(f"h{port}", f"s{index}", classes[rates_mbit[port - 1]] if rates_mbit else HOST_LINK))
+        if switch.parent is not None:
+            cables.append(Link(f"s{index}", f"s{switch.parent + 1}", up_class))
     links = tuple(link for cable in cables for link in (cable, cable.reverse))
-    return Topology(f"star-{hosts}", tuple(nodes), links)
+    name = "x".join(map(str, fan_out))
+    return Topology(f"star-{name}" if len(fan_out) == 1 else f"tree-{name}", tuple(nodes), links)
 
 
 class NetworkError(Exception):
@@ -59,39 +91,47 @@ def host(number: int) -> str:
 
 
 def gateway(number: int) -> str:
-    """The centre's address on that host's link."""
+    """The address of its switch on that host's link."""
     return f"10.0.{number}.254"
 
 
-class Star(ABC):
-    """A star that is up until ``stop``. All processes in it are ours and end with it."""
+class Network(ABC):
+    """A topology that is up until ``stop``. All processes in it are ours and end with it."""
 
     kind: str
 
-    def __init__(
-        self, hosts: int, rates_mbit: Sequence[float], impairments: str = "", *, changeable: bool = False
-    ) -> None:
-        """``rates_mbit``: of each host's link, in both directions. ``impairments``: as of ports of netsum switch, such
-        as ``loss=0.01&delay=1ms&seed=7``, in both directions of every link. ``changeable``: faults may
-        change them later."""
-        self.hosts = hosts
-        self._impairments = impairments
-        self._bridge = ""
+    def __init__(self, topology: Topology, impairments: str = "", *, changeable: bool = False) -> None:
+        """``impairments``: as of ports of netsum switch, such as ``loss=0.01&delay=1ms&seed=7``, in both directions of
+        every cable. ``changeable``: faults may change them later. Raises NetworkError."""
+        self.topology = topology
         self.happened: list[dict[str, Any]] = []
         """Faults of the last aggregation that had some."""
+        self._impairments = impairments
+        self._bridges: dict[str, str] = {}
+        """HOST:PORT of P4Runtime of the bridges, by node."""
         self._running = ExitStack()
+        self._check()
         self._running.callback(self._remove)
         try:
-            self._make(hosts)
-            for number, rate_mbit in enumerate(rates_mbit, 1):
-                self.set_rate(number, rate_mbit)
+            self._make()
+            for link in topology.links:
+                self.set_rate(link.name, link.rate_bps / 1e6)
             self._address("&".join(filter(None, (impairments, "changeable=yes" if changeable else ""))))
         except BaseException:
             self.stop()
             raise
 
+    def _check(self) -> None:
+        for name in self.topology.hosts:
+            if len(self.topology.ports(name)) != 1:
+                raise NetworkError(f"{name} has {len(self.topology.ports(name))} cables; a host here has one")
+        for cable in self.cables:
+            for node in (cable.source, cable.destination):
+                if len(name := self.interface(node, cable)) > LONGEST_INTERFACE:
+                    raise NetworkError(f"{name}: an interface's name has at most {LONGEST_INTERFACE} characters")
+
     @abstractmethod
-    def _make(self, hosts: int) -> None:
+    def _make(self) -> None:
         """Nodes and links, without addresses."""
 
     @abstractmethod
@@ -99,26 +139,49 @@ class Star(ABC):
 
     @abstractmethod
     def popen(self, node: str, words: Sequence[str], **options: Any) -> subprocess.Popen[str]:
-        """Start a command on ``s1`` or ``h1``, ``h2``, ...; options as of subprocess.Popen."""
+        """Start a command on a node; options as of subprocess.Popen."""
 
     def stop(self) -> None:
         """End all processes and remove the network."""
         self._running.close()
 
-    @staticmethod
-    def interfaces(number: int) -> tuple[tuple[str, str], tuple[str, str]]:
-        """(node, interface) of both ends of a host's link, the host's first."""
-        return (f"h{number}", f"h{number}-eth0"), (CENTRE, f"s1-eth{number}")
+    @cached_property
+    def cables(self) -> tuple[Link, ...]:
+        """One link of each cable: the one that comes first in the topology."""
+        seen: set[str] = set()
+        found = []
+        for link in self.topology.links:
+            if link.reverse.name not in seen:
+                found.append(link)
+            seen.add(link.name)
+        return tuple(found)
 
-    def set_rate(self, number: int, rate_mbit: float) -> None:
-        """Of a host's link in both directions, from now on."""
-        for node, interface in self.interfaces(number):
-            device = f"dev {interface}"
-            self.run(
-                node,
-                f"tc qdisc replace {device} root handle 1: htb default 1; "
-                f"tc class replace {device} parent 1: classid 1:1 htb rate {rate_mbit}mbit burst {BURST}",
-            )
+    def interface(self, node: str, link: Link) -> str:
+        """A node's interface on a cable: ``h1-eth0`` of a host, ``s1-eth1``, ... of a switch by its port."""
+        is_host = self.topology.node(node).kind is NodeKind.HOST
+        return f"{node}-eth{0 if is_host else self.topology.port(node, link)}"
+
+    def address(self, node: str, cable: Link) -> str:
+        """IPv4 address of a node on a cable, one of `cables`."""
+        hosts = [end for end in (cable.source, cable.destination) if end in self.topology.hosts]
+        if hosts:
+            number = self.topology.hosts.index(hosts[0]) + 1
+            return host(number) if node == hosts[0] else gateway(number)
+        return f"10.1.{self.cables.index(cable) + 1}.{1 if node == cable.source else 254}"
+
+    def cable(self, one: str, other: str) -> Link:
+        """The first cable between two nodes."""
+        return next(cable for cable in self.cables if {cable.source, cable.destination} == {one, other})
+
+    def set_rate(self, link: str, rate_mbit: float) -> None:
+        """Of one direction of a cable, such as ``h1->s1``, from now on."""
+        found = self.topology.link(link)
+        device = f"dev {self.interface(found.source, found)}"
+        self.run(
+            found.source,
+            f"tc qdisc replace {device} root handle 1: htb default 1; "
+            f"tc class replace {device} parent 1: classid 1:1 htb rate {rate_mbit}mbit burst {BURST}",
+        )
 
     def run(self, node: str, script: str) -> str:
         """Run a shell script on a node to its end; its output. Raises NetworkError."""
@@ -129,54 +192,115 @@ class Star(ABC):
         return output
 
     def _address(self, impairments: str) -> None:
-        self.run(CENTRE, "ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward")
-        inner = [self.interfaces(number)[1][1] for number in range(1, self.hosts + 1)]
-        if impairments:
-            inner = self._impaired(inner, impairments)
-        for number, interface in enumerate(inner, 1):
-            node, outer = self.interfaces(number)[0]
-            self.run(CENTRE, f"ip address add {gateway(number)}/24 dev {interface}; ip link set {interface} up")
-            self.run(
-                node,
-                f"ip link set lo up; ip address add {host(number)}/24 dev {outer}; ip link set {outer} up; "
-                f"ip route add default via {gateway(number)}",
-            )
+        for node in self.topology.names(NodeKind.SWITCH):
+            self.run(node, "ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward")
+        inner = self._impaired(impairments) if impairments else {}
+        for cable in self.cables:
+            for node in (cable.source, cable.destination):
+                interface = inner.get((node, cable), self.interface(node, cable))
+                words = f"ip address add {self.address(node, cable)}/24 dev {interface}; ip link set {interface} up"
+                self.run(node, words)
+        for each in self.topology.nodes:
+            self.run(each.name, "; ".join(["ip link set lo up", *self._routes(each)]))
 
-    def _impaired(self, links: Sequence[str], impairments: str) -> list[str]:
-        """Put a bridge that impairs frames behind each link; the interfaces behind the bridges."""
-        behind, ports = [], []
-        for number, link in enumerate(links, 1):
-            self.run(CENTRE, f"ip link add x{number} type veth peer name c{number}; ip link set x{number} up")
-            self.run(CENTRE, f"ip link set {link} up")
+    def _routes(self, node: Node) -> list[str]:
+        """Commands that tell a node where the addresses of the others are: by the first of the shortest routes."""
+        own = {link.name for port in self.topology.ports(node.name) for link in port}
+        if node.kind is NodeKind.HOST:
+            (cable,) = (cable for cable in self.cables if cable.name in own)
+            peer = cable.destination if cable.source == node.name else cable.source
+            return [f"ip route add default via {self.address(peer, cable)}"]
+        paths = nx.single_source_shortest_path(self.topology.graph, node.name)
+        found = []
+        for cable in self.cables:
+            if cable.name in own:
+                continue
+            following = min((paths[end] for end in (cable.source, cable.destination)), key=len)[1]
+            via = self.address(following, self.cable(node.name, following))
+            found.append(f"ip route add {self.address(cable.source, cable)}/32 via {via}")
+            found.append(f"ip route add {self.address(cable.destination, cable)}/32 via {via}")
+        return found
+
+    def _impaired(self, impairments: str) -> dict[tuple[str, Link], str]:
+        """Put a bridge that impairs frames at the second end of each cable; the interfaces behind the bridges."""
+        behind: dict[tuple[str, Link], str] = {}
+        ports: dict[str, list[str]] = {}
+        for cable in self.cables:
+            node, link = cable.destination, self.interface(cable.destination, cable)
+            number = self.topology.port(node, cable)
+            self.run(node, f"ip link add x{number} type veth peer name c{number}; ip link set x{number} up")
+            self.run(node, f"ip link set {link} up")
             # a bridge carries frames as they are on the wire: no segments of 64 KiB for a network card to cut
-            for node, interface in (self.interfaces(number)[0], (CENTRE, f"c{number}")):
-                self.run(node, f"ip link set {interface} gso_max_segs 1")
-            behind.append(f"c{number}")
-            ports += ["--port", f"{number}=if:{link}?{impairments}"]
-            ports += ["--port", f"{number + SECOND_OF_PAIR}=if:x{number}"]
-        words = ("switch", "bridge.p4", "--p4runtime", "127.0.0.1:0", *ports, "--quiet")
-        self._bridge = self._running.enter_context(self._netsum(*words))["p4runtime"]
+            for end, interface in ((cable.source, self.interface(cable.source, cable)), (node, f"c{number}")):
+                self.run(end, f"ip link set {interface} gso_max_segs 1")
+            behind[node, cable] = f"c{number}"
+            words = ports.setdefault(node, [])
+            words += ["--port", f"{number}=if:{link}?{impairments}"]
+            words += ["--port", f"{number + SECOND_OF_PAIR}=if:x{number}"]
+        for node, words in ports.items():
+            command = ("switch", "bridge.p4", "--p4runtime", "127.0.0.1:0", *words, "--quiet")
+            self._bridges[node] = self._running.enter_context(self._netsum(node, *command))["p4runtime"]
         return behind
 
     @contextmanager
-    def aggregation(self, faults: Path | None = None, capture: Path | None = None) -> Iterator[str]:
-        """Switch and controller in the centre, until the end of the block; gives the controller's HOST:PORT.
-        ``faults``: a script to play meanwhile, on a star whose links are changeable. ``capture``: a *.pcapng file of
-        what passes the switch's ports."""
-        ports: list[str] = []
-        for number in range(1, self.hosts + 1):
-            ports += ["--port", f"{number}=udp:{gateway(number)}:{FIRST_UDP_PORT + number - 1}"]
-        controller = f"{gateway(1)}:{CONTROLLER_PORT}"
-        switch = ["switch", "allreduce.p4", "-D", f"LANES={LANES}", *ports, "--quiet"]
-        if capture is not None:
-            capture.unlink(missing_ok=True)
-            switch += ["--capture", str(capture), "--capture-append"]  # a switch that faults restart goes on with it
-        leader = ["controller", "--listen", controller, *ports]
+    def aggregation(
+        self,
+        aggregator: str = "p4",
+        fan_out: Sequence[int] = (),
+        faults: Path | None = None,
+        jobs: int = 1,
+        capture: Path | None = None,
+    ) -> Iterator[str]:
+        """Aggregators and their controller until the end of the block; gives the controller's HOST:PORT.
+
+        ``aggregator``: what sums in the star's centre or the tree's root, ``p4`` or ``server``; switches below the root
+        are P4 switches. ``fan_out``: of the `tree_topology` that this network is; without it, a star. ``faults``: a
+        script to play meanwhile, on a star of a P4 switch whose links are changeable. ``jobs``: on a star, how many
+        ranks of different jobs a host may have at a time. ``capture``: a folder for what passes the ports of each P4
+        switch, as s1.pcapng.
+        """
+        switches = regular_tree(fan_out or (len(self.topology.hosts),))
+        nodes = [f"s{number}" for number in range(1, len(switches) + 1)]
+        root_cable = next(cable for cable in self.cables if cable.destination == CENTRE)
+        controller = f"{self.address(CENTRE, root_cable)}:{CONTROLLER_PORT}"
+        ports: dict[str, list[str]] = {node: [] for node in nodes}
+        for node, switch in zip(nodes, switches, strict=True):
+            for job, number in product(range(jobs), sorted(switch.ports)):
+                port = self._port(job, number)
+                ports[node] += ["--port", f"{port}=udp:{gateway(number)}:{FIRST_UDP_PORT + port - 1}"]
+        workers = [word for words in ports.values() for word in words]
+        controls = [f"127.0.0.1:{SERVICE_PORT if aggregator == 'server' else P4RUNTIME_PORT}"]
+        for node, switch in zip(nodes[1:], switches[1:], strict=True):
+            above = nodes[switch.parent or 0]
+            cable = self.cable(node, above)
+            ends = [f"{self.address(end, cable)}:{TREE_UDP_PORT}" for end in (node, above)]
+            ports[node] += ["--port", f"{switch.up_port}=udp:{','.join(ends)}"]
+            ports[above] += ["--port", f"{switch.down_port}=udp:{','.join(reversed(ends))}"]
+            controls.append(f"p4runtime://{self.address(node, cable)}:{P4RUNTIME_PORT}")
+        commands = []
+        for node, control in zip(nodes, controls, strict=True):
+            where = control.rpartition("/")[2]
+            if aggregator == "server" and node == CENTRE:
+                words = ["server", "--lanes", str(LANES), "--listen", where]
+            else:
+                words = ["switch", "allreduce.p4", "-D", f"LANES={LANES}", "--p4runtime", where]
+                if capture is not None:
+                    file = capture / f"{node}.pcapng"
+                    file.unlink(missing_ok=True)
+                    words += ["--capture", str(file), "--capture-append"]  # one that faults restart goes on with it
+            commands.append((node, [*words, *ports[node], "--quiet"]))
+        scheme = "netsum" if aggregator == "server" else "p4runtime"
+        leader = ["controller", "--listen", controller, *workers]
+        leader += ["--aggregator", ",".join([f"{scheme}://{controls[0]}", *controls[1:]])]
+        if len(nodes) > 1:
+            leader += ["--tree", "x".join(map(str, fan_out)), "--program", "allreduce.p4", "-D", f"LANES={LANES}"]
         if faults is not None:
-            with self._faulty_centre(switch, leader, controller, faults):
+            with self._faulty_centre(commands[0][1], leader, controller, faults):
                 yield controller
             return
-        with self._netsum(*switch), self._netsum(*leader):
+        with ExitStack() as running:
+            for node, command in [*commands, (CENTRE, leader)]:
+                running.enter_context(self._netsum(node, *command))
             yield controller
 
     @contextmanager
@@ -184,32 +308,48 @@ class Star(ABC):
         self, switch: Sequence[str], controller: Sequence[str], address: str, faults: Path
     ) -> Iterator[None]:
         """As `aggregation`, in a process that plays the faults; what happened is in ``happened`` afterwards."""
-        order = {"switch": switch, "controller": controller, "address": address, "bridge": self._bridge}
-        order |= {"faults": str(faults), "hosts": self.hosts, "impairments": self._impairments}
+        order: dict[str, Any] = {
+            "switch": switch,
+            "controller": controller,
+            "address": address,
+            "bridge": self._bridges[CENTRE],
+        }
+        order |= {"faults": str(faults), "hosts": len(self.topology.hosts), "impairments": self._impairments}
         words = [sys.executable, str(Path(__file__).with_name("faulty_centre.py")), json.dumps(order)]
-        with self._process("faulty_centre.py", words) as process:
+        with self._process(CENTRE, "faulty_centre.py", words) as process:
             yield
             process.terminate()
             self.happened = json.loads(process.stdout.readline() or "[]")
 
-    def ranks(self, words: Sequence[str], controller: str) -> list[str]:
-        """Run a Python script on every host as a rank; what each printed, by rank. Raises NetworkError with the text of
-        a rank that failed."""
-        ranks = []
+    def _port(self, job: int, number: int) -> int:
+        """Of the switch, for the rank of job 0, 1, ... on host 1, 2, ..."""
+        return job * len(self.topology.hosts) + number
+
+    def ranks(self, words: Sequence[str], controller: str, jobs: int = 1) -> list[list[str]]:
+        """Run a Python script on every host as a rank of each job; what each printed, by job and rank. Raises
+        NetworkError with the text of a rank that failed.
+
+        Of several jobs rank 0 prints a line when it is ready and waits for one on standard input: they go on together.
+        """
+        hosts = self.topology.hosts
+        ranks: list[Any] = []
+        end_s = time.monotonic() + RANKS_S
         try:
-            for rank in range(self.hosts):
+            for job, (rank, node) in product(range(jobs), enumerate(hosts)):
                 variables = {
                     "RANK": str(rank),
-                    "WORLD_SIZE": str(self.hosts),
+                    "WORLD_SIZE": str(len(hosts)),
                     "MASTER_ADDR": host(1),
-                    "MASTER_PORT": str(STORE_PORT),
+                    "MASTER_PORT": str(STORE_PORT + job),
                     "NETSUM_CONTROLLER": controller,
-                    "GLOO_SOCKET_IFNAME": f"h{rank + 1}-eth0",
+                    "NETSUM_PORTS": ",".join(str(self._port(job, number)) for number in range(1, len(hosts) + 1)),
+                    "GLOO_SOCKET_IFNAME": f"{node}-eth0",
                     "OMP_NUM_THREADS": "1",
                 }
-                pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-                ranks.append(self.popen(f"h{rank + 1}", [sys.executable, *words], env=os.environ | variables, **pipes))
-            end_s = time.monotonic() + RANKS_S
+                pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+                ranks.append(self.popen(node, [sys.executable, *words], env=os.environ | variables, **pipes))
+            if jobs > 1:
+                _start_together(ranks[:: len(hosts)], end_s)
             said = [rank.communicate(timeout=max(0.0, end_s - time.monotonic())) for rank in ranks]
         except subprocess.TimeoutExpired as error:
             raise NetworkError(f"the ranks have not ended within {RANKS_S} s") from error
@@ -219,21 +359,24 @@ class Star(ABC):
                 process.wait()
         for number, (process, (_, errors)) in enumerate(zip(ranks, said, strict=True)):
             if process.returncode:
-                raise NetworkError(f"rank {number} on h{number + 1} failed: {errors.strip().splitlines()[-1]}")
-        return [out for out, _ in said]
+                job, rank = divmod(number, len(hosts))
+                of_job = f" of job {job + 1}" if jobs > 1 else ""
+                last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+                raise NetworkError(f"rank {rank}{of_job} on {hosts[rank]} failed: {last}")
+        return [[out for out, _ in said[job * len(hosts) : (job + 1) * len(hosts)]] for job in range(jobs)]
 
     @contextmanager
-    def _netsum(self, *command: str) -> Iterator[dict[str, Any]]:
-        """A netsum command in the centre; gives its ready line."""
+    def _netsum(self, node: str, *command: str) -> Iterator[dict[str, Any]]:
+        """A netsum command on a node; gives its ready line."""
         words = [sys.executable, "-m", "hostagent.cli.main", *command]
-        with self._process(f"netsum {command[0]}", words) as process:
+        with self._process(node, f"netsum {command[0]} on {node}", words) as process:
             yield process.ready
 
     @contextmanager
-    def _process(self, name: str, words: Sequence[str]) -> Iterator[Any]:
-        """A process in the centre that says on a line of standard output when it is ready; ``ready`` is that line."""
+    def _process(self, node: str, name: str, words: Sequence[str]) -> Iterator[Any]:
+        """A process on a node that says on a line of standard output when it is ready; ``ready`` is that line."""
         with tempfile.TemporaryFile("w+") as errors:
-            process: Any = self.popen(CENTRE, words, stdout=subprocess.PIPE, stderr=errors)
+            process: Any = self.popen(node, words, stdout=subprocess.PIPE, stderr=errors)
             try:
                 line = process.stdout.readline()
                 if not line:
@@ -247,27 +390,41 @@ class Star(ABC):
                 process.stdout.close()
 
 
-class NamespaceStar(Star):
+def _start_together(ranks: Sequence[Any], end_s: float) -> None:
+    """Wait for a line of each, until a time of `time.monotonic`; then write one to all."""
+    for rank in ranks:
+        if not select.select([rank.stdout], [], [], max(0.0, end_s - time.monotonic()))[0]:
+            raise NetworkError(f"the ranks have not begun within {RANKS_S} s")
+        rank.stdout.readline()
+    for rank in ranks:
+        with suppress(BrokenPipeError):  # it has failed, which its exit status says
+            rank.stdin.write("go\n")
+            rank.stdin.flush()
+
+
+class NamespaceNetwork(Network):
     """On network namespaces of this process' own name; needs root and iproute2."""
 
     kind = "namespaces"
 
-    def _make(self, hosts: int) -> None:
+    def _make(self) -> None:
         try:
             require_namespaces()
             remove_left_behind()
         except NoNamespaces as error:
             raise NetworkError(str(error)) from error
-        for node in (CENTRE, *(f"h{number}" for number in range(1, hosts + 1))):
-            ip("netns", "add", self._namespace(node))
-        for number in range(1, hosts + 1):
-            (node, outer), (_, inner) = self.interfaces(number)
-            ends = ["name", outer, "netns", self._namespace(node)], ["name", inner, "netns", self._namespace(CENTRE)]
-            ip("link", "add", *ends[0], "type", "veth", "peer", *ends[1])
+        for node in self.topology.nodes:
+            ip("netns", "add", self._namespace(node.name))
+        for cable in self.cables:
+            first, second = (
+                ["name", self.interface(node, cable), "netns", self._namespace(node)]
+                for node in (cable.source, cable.destination)
+            )
+            ip("link", "add", *first, "type", "veth", "peer", *second)
 
     def _remove(self) -> None:
-        for node in (CENTRE, *(f"h{number}" for number in range(1, self.hosts + 1))):
-            subprocess.run(["ip", "netns", "delete", self._namespace(node)], capture_output=True)
+        for node in self.topology.nodes:
+            subprocess.run(["ip", "netns", "delete", self._namespace(node.name)], capture_output=True)
 
     @staticmethod
     def _namespace(node: str) -> str:
@@ -277,12 +434,12 @@ class NamespaceStar(Star):
         return subprocess.Popen(["ip", "netns", "exec", self._namespace(node), *words], text=True, **options)
 
 
-class MininetStar(Star):
+class MininetNetwork(Network):
     """On Mininet: its hosts and links, which its own tools show."""
 
     kind = "mininet"
 
-    def _make(self, hosts: int) -> None:
+    def _make(self) -> None:
         mininet = load_mininet()
         if mininet is None or shutil.which("mnexec") is None:
             raise NetworkError("Mininet is not installed: apt install mininet, or use --on namespaces")
@@ -290,11 +447,12 @@ class MininetStar(Star):
             raise NetworkError("Mininet makes network namespaces: run this as root")
         mininet.setLogLevel("critical")
         self._net = mininet.Mininet(controller=None, waitConnected=False)
-        self._net.addHost(CENTRE, ip=None)
-        for number in range(1, hosts + 1):
-            (node, outer), (_, inner) = self.interfaces(number)
-            self._net.addHost(node, ip=None)
-            self._net.addLink(node, CENTRE, intfName1=outer, intfName2=inner)
+        for node in self.topology.nodes:
+            self._net.addHost(node.name, ip=None)
+        for cable in self.cables:
+            ends = cable.source, cable.destination
+            names = {f"intfName{i}": self.interface(end, cable) for i, end in enumerate(ends, 1)}
+            self._net.addLink(*ends, **names)
         self._net.start()
 
     def _remove(self) -> None:
@@ -310,22 +468,22 @@ def load_mininet() -> Any:
     """Mininet's names, or None. A virtual environment does not look where apt puts them."""
     sys.path.append("/usr/lib/python3/dist-packages")
     try:
-        from mininet import log, net
+        from mininet import log, net, node
     except ImportError:
         return None
     finally:
         sys.path.remove("/usr/lib/python3/dist-packages")
-    net.setLogLevel = log.setLogLevel
+    net.setLogLevel, net.Switch = log.setLogLevel, node.Switch
     return net
 
 
-KINDS: Mapping[str, type[Star]] = {kind.kind: kind for kind in (MininetStar, NamespaceStar)}
+KINDS: Mapping[str, type[Network]] = {kind.kind: kind for kind in (MininetNetwork, NamespaceNetwork)}
 
 
-def choose(wanted: str | None) -> tuple[type[Star], str]:
+def choose(wanted: str | None) -> tuple[type[Network], str]:
     """The kind of network to use, and a line that says which and why."""
     if wanted is not None:
         return KINDS[wanted], f"on {wanted}, as asked"
     if load_mininet() is not None and shutil.which("mnexec") is not None:
-        return MininetStar, "on Mininet, which is installed"
-    return NamespaceStar, "on network namespaces, as Mininet is not installed"
+        return MininetNetwork, "on Mininet, which is installed"
+    return NamespaceNetwork, "on network namespaces, as Mininet is not installed"

@@ -1,4 +1,4 @@
-"""The star of `networks` in virtual time: the same frames on links of the same rates, every frame simulated.
+"""The trees of `networks` in virtual time: the same frames on links of the same rates, every frame simulated.
 
 Live frames are the payload of UDP datagrams, and wait at HTB's default queue of 1,000 packets; here too. Processes take
 no time, and HTB's burst is not simulated.
@@ -6,13 +6,10 @@ no time, and HTB's burst is not simulated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from networks import LANES, NetworkError
 
-from emulator.network.topology.builders import star
-from emulator.network.topology.parts import LinkClass
 from emulator.network.topology.topology import Topology
 from emulator.ports.spec import Impairments, parse_port
 from hostagent.lab.simulated_job import UDP_TUNNEL_BYTES, SimulatedJob
@@ -23,19 +20,20 @@ QUEUE_PACKETS = 1_000
 """A veth's txqueuelen, which is the limit of HTB's default queue."""
 
 
-class VirtualStar:
-    """`calls` gives what the ranks of a live star print. Raises NetworkError for what is not simulated."""
+class VirtualNetwork:
+    """`calls` gives what the ranks of a live network print. Raises NetworkError for what is not simulated."""
 
     kind = "virtual"
 
-    def __init__(self, hosts: int, rates_mbit: Sequence[float], impairments: str = "") -> None:
-        """As of `networks.Star`."""
+    def __init__(self, topology: Topology, impairments: str = "") -> None:
+        """As of `networks.Network`, of a tree."""
         spec = (parse_port(f"1=if:link?{impairments}").inbound if impairments else None) or Impairments()
         simulated = Impairments(delay_ns=spec.delay_ns, loss=spec.loss, seed=spec.seed)
         if spec != simulated:
             raise NetworkError(f"--on virtual simulates loss and delay alone, not all of {impairments!r}")
+        self._topology = topology
         self._job = SimulatedJob(
-            star_of(rates_mbit, spec.delay_ns),
+            with_queues(topology, spec.delay_ns),
             lanes=LANES,
             window=MOST_BY_SOCKETS,
             encapsulation_bytes=UDP_TUNNEL_BYTES,
@@ -60,24 +58,19 @@ class VirtualStar:
 
     def _carried(self) -> list[tuple[int, int]]:
         """(sent, received) bytes of each host."""
-        counts = self._job.network.counts()
-        return [(counts[f"h{rank}->s0"].bytes, counts[f"s0->h{rank}"].bytes) for rank in range(self._job.count)]
+        counts, topology = self._job.network.counts(), self._topology
+        return [
+            (counts[sent.name].bytes, counts[received.name].bytes)
+            for host in topology.hosts
+            for sent, received in zip(topology.out_links(host), topology.in_links(host), strict=True)
+        ]
 
 
-def star_of(rates_mbit: Sequence[float], delay_ns: int) -> Topology:
-    """A star whose links have these rates."""
+def with_queues(topology: Topology, delay_ns: int) -> Topology:
+    """The topology with HTB's queues and this delay of every link."""
     queue_bytes = QUEUE_PACKETS * (full_frame_bytes(LANES) + UDP_TUNNEL_BYTES)
     classes = {
-        rate: LinkClass(f"{rate:g}Mbit", round(rate * 1e6), latency_ns=delay_ns, queue_bytes=queue_bytes)
-        for rate in rates_mbit
+        name: replace(each, latency_ns=delay_ns, queue_bytes=queue_bytes) for name, each in topology.classes.items()
     }
-    plain = star(len(rates_mbit))
-    links = tuple(
-        replace(link, link_class=classes[rates_mbit[_host(link.source, link.destination)]]) for link in plain.links
-    )
-    return replace(plain, links=links)
-
-
-def _host(source: str, destination: str) -> int:
-    """Number of the host at an end of a link: h0 is 0."""
-    return int((source if source.startswith("h") else destination).removeprefix("h"))
+    links = tuple(replace(link, link_class=classes[link.link_class.name]) for link in topology.links)
+    return replace(topology, links=links)

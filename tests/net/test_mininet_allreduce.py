@@ -1,4 +1,4 @@
-"""The experiment on stars of hosts: real hosts, real links, right sums (each rank checks its own)."""
+"""The experiments on hosts with slow links: real hosts, real links, right sums (each rank checks its own)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ NEEDS_MININET = pytest.mark.skipif(shutil.which("mnexec") is None, reason="Minin
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=PATIENCE_S)
+def run(*words: str, script: str = SCRIPT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=PATIENCE_S)
+
+
+def rows_of(file: Path) -> list[dict[str, str]]:
+    with file.open() as lines:
+        return list(csv.DictReader(lines))
 
 
 @NEEDS_ROOT
@@ -47,24 +52,14 @@ def test_a_star_is_measured(network: str, tmp_path: Path) -> None:
         assert (row["network"], row["impairments"], row["slow"]) == (network, "loss=0.01&delay=1ms&seed=7", "2=40")
         assert float(row["ms"]) >= float(row["links_alone_ms"])
         assert int(row["sent_bytes"]) > 256 << 10, "the tensor went by another way"
-    assert read_capture(str(tmp_path / "50Mbit.pcapng")).interfaces == ("port 1", "port 2")
+    assert read_capture(str(tmp_path / "p4-50Mbit-0.01" / "s1.pcapng")).interfaces == ("port 1", "port 2")
     assert (tmp_path / "allreduce.png").read_bytes().startswith(b"\x89PNG")
     assert f"netsum-{os.getpid()}" not in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
 
 
 def test_the_star_in_virtual_time(tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50", "--sizes", "256KiB", "--calls", "2", "--on", "virtual"]
-    done = run(
-        *words,
-        "--impair",
-        "loss=0.01&delay=1ms&seed=7",
-        "--slow",
-        "2=40",
-        "--out",
-        str(tmp_path),
-        "--capture",
-        str(tmp_path),
-    )
+    done = run(*words, "--impair", "loss=0.01&delay=1ms&seed=7", "--slow", "2=40", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "in virtual time, as asked" in done.stdout
     with (tmp_path / "calls.csv").open() as file:
@@ -82,6 +77,144 @@ def test_virtual_time_simulates_loss_and_delay_alone() -> None:
     assert done.stderr == (
         "allreduce.py: --on virtual simulates loss and delay alone, not all of 'loss=0.01&jitter=1ms'\n"
     )
+
+
+def test_losses_and_trees_are_swept_in_virtual_time(tmp_path: Path) -> None:
+    words = ["--loss", "0,2%", "--impair", "seed=7", "--tree", "2x2", "--rate", "50", "--sizes", "256KiB"]
+    done = run(*words, "--calls", "2", "--on", "virtual", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "calls.csv")
+    points = [(where, loss) for where in ("p4", "p4 2x2") for loss in ("0.0", "0.02")]
+    assert [(row["where"], row["loss"], row["call"]) for row in rows] == [(*p, c) for p in points for c in "12"]
+    took_ms = {point: min(float(r["ms"]) for r in rows if (r["where"], r["loss"]) == point) for point in points}
+    for where in ("p4", "p4 2x2"):
+        assert took_ms[where, "0.0"] < took_ms[where, "0.02"]
+    assert took_ms["p4", "0.0"] < took_ms["p4 2x2", "0.0"]
+    assert {(row["where"], row["topology"]) for row in rows} == {("p4", "star-4"), ("p4 2x2", "tree-2x2")}
+
+
+@NEEDS_ROOT
+def test_aggregators_and_a_tree_are_measured_side_by_side(tmp_path: Path) -> None:
+    words = ["--aggregator", "p4,server", "--tree", "2x1", "--uplink", "80", "--rate", "50", "--sizes", "64KiB"]
+    words += ["--against", "nothing"]
+    done = run(*words, "--calls", "1", "--loss", "1%", "--on", "namespaces", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "calls.csv")
+    assert [row["where"] for row in rows] == ["p4", "server", "p4 2x1", "server 2x1"]
+    for row in rows:
+        assert (row["workers"], row["loss"]) == ("2", "0.01")
+        assert int(row["sent_bytes"]) > 64 << 10, "the tensor went by another way"
+    assert (tmp_path / "allreduce.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "report.html").read_text()
+    assert "server 2x1" in page
+
+
+@NEEDS_ROOT
+def test_jobs_share_the_links_of_a_star(tmp_path: Path) -> None:
+    words = ["--jobs", "2", "--workers", "2", "--against", "nothing", "--rate", "50", "--sizes", "64KiB"]
+    done = run(*words, "--calls", "2", "--on", "namespaces", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "calls.csv")
+    assert [(row["job"], row["call"]) for row in rows] == [(job, call) for job in "12" for call in "12"]
+    assert len({row["jain"] for row in rows}) == 1
+    assert 0.5 <= float(rows[0]["jain"]) <= 1
+
+
+@NEEDS_ROOT
+def test_training_steps_are_timed(tmp_path: Path) -> None:
+    words = ["--workers", "2", "--rate", "50,100", "--models", "dense", "--calls", "2", "--on", "namespaces"]
+    done = run(*words, "--out", str(tmp_path), script=str(ROOT / "mininet" / "training.py"))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "steps.csv")
+    points = [(rate, where) for rate in ("50.0", "100.0") for where in ("p4", "gloo")]
+    assert [(row["rate_mbit"], row["where"], row["call"]) for row in rows] == [(*p, c) for p in points for c in "12"]
+    for row in rows:
+        assert float(row["ms"]) > float(row["links_alone_ms"]) > 0
+    assert (tmp_path / "training.png").exists()
+    assert (tmp_path / "report.html").exists()
+
+
+RING = """
+import subprocess, sys
+from networks import NamespaceNetwork
+from emulator.network.topology.builders import ring_of_racks
+from emulator.network.topology.parts import LinkClass
+
+LISTEN = "import socket; s = socket.create_server(('', 7)); print(flush=True); print(s.accept()[1][0], flush=True)"
+link = LinkClass("slow", 50_000_000)
+network = NamespaceNetwork(ring_of_racks(4, 1, host_link=link, switch_link=link), "loss=0&seed=1")
+try:
+    listener = network.popen("h2", [sys.executable, "-c", LISTEN], stdout=subprocess.PIPE)
+    listener.stdout.readline()
+    connect = "import socket; socket.create_connection(('10.0.3.1', 7), 30)"
+    network.run("h0", f'{sys.executable} -c "{connect}"')
+    print("from", listener.communicate(timeout=30)[0].strip())
+    print(network.run("s1", "tc class show dev s1-eth3"))
+finally:
+    network.stop()
+"""
+
+
+@NEEDS_ROOT
+def test_any_topology_of_hosts_with_one_cable_is_a_network(tmp_path: Path) -> None:
+    (tmp_path / "ring.py").write_text(RING)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "mininet"), str(ROOT)])}
+    command = [sys.executable, str(tmp_path / "ring.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "from 10.0.1.1" in done.stdout
+    assert "rate 50Mbit" in done.stdout
+
+
+PAIR = """
+import subprocess, sys
+from netsum_switch import Mininet, NetsumSwitch
+
+LISTEN = "import socket; s = socket.create_server(('', 7)); print(flush=True); print(s.accept()[1][0], flush=True)"
+net = Mininet(switch=NetsumSwitch, controller=None)
+h1, h2 = net.addHost("h1"), net.addHost("h2")
+s1 = net.addSwitch("s1", program=sys.argv[1])
+net.addLink(h1, s1, port2=1)
+net.addLink(h2, s1, port2=int(sys.argv[2]))
+try:
+    net.start()
+    print("at", s1.p4runtime)
+    listener = h2.popen([sys.executable, "-c", LISTEN], stdout=subprocess.PIPE, text=True)
+    listener.stdout.readline()
+    connect = "import socket; socket.create_connection(('10.0.0.2', 7), 10)"
+    reached = h1.popen([sys.executable, "-c", connect]).wait(30) == 0
+    if not reached:
+        listener.kill()
+    print("from", listener.communicate(timeout=30)[0].strip() or "nobody")
+finally:
+    net.stop()
+"""
+
+
+@NEEDS_ROOT
+@NEEDS_MININET
+@pytest.mark.parametrize(("port", "reached"), [("257", True), ("2", False)])
+def test_a_p4_program_joins_hosts_of_mininet(port: str, reached: bool, tmp_path: Path) -> None:
+    """The program joins ports 1 and 257, and only those: nothing but it forwards."""
+    (tmp_path / "pair.py").write_text(PAIR)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "mininet"), str(ROOT)])}
+    command = [sys.executable, str(tmp_path / "pair.py"), "bridge.p4", port]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert f"from {'10.0.0.1' if reached else 'nobody'}" in done.stdout
+    assert "at 127.0.0.1:" in done.stdout
+
+
+@NEEDS_ROOT
+@NEEDS_MININET
+def test_a_mininet_switch_that_cannot_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "pair.py").write_text(PAIR)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "mininet"), str(ROOT)])}
+    command = [sys.executable, str(tmp_path / "pair.py"), "nowhere.p4", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert done.returncode != 0
+    assert "s1 did not start: " in done.stderr
+    assert "nowhere.p4" in done.stderr
 
 
 @NEEDS_ROOT
@@ -107,6 +240,16 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--slow", "9=1"], "host 9 is not from 1 to 4"),
         (["--workers", "65"], "--workers is from 2 to 64"),
         (["--out", "/dev/null/x"], "--out: "),
+        (["--loss", "0,2"], "loss"),
+        (["--loss", "1%", "--impair", "loss=0.1"], "--loss and --impair both say loss"),
+        (["--aggregator", "p4,x"], "there is no aggregator 'x'"),
+        (["--aggregator", "server", "--on", "virtual"], "virtual time has P4 switches alone"),
+        (["--tree", "4"], "'4' is not a tree"),
+        (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, not 5"),
+        (["--tree", "2x2", "--jobs", "2"], "--jobs: several at once"),
+        (["--jobs", "5"], "--jobs is from 1 to 4"),
+        (["--uplink", "10"], "--uplink is of the links of a --tree"),
+        (["--tree", "2x2", "--faults", "x.yaml"], "--faults: of a star"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_once(words: list[str], why: str) -> None:

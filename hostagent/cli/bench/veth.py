@@ -77,6 +77,10 @@ class VethPairs:
         return ["ip", "netns", "exec", namespace, *words]
 
 
+CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
+"""Numbers in linux/capability.h."""
+
+
 def ip(*words: str) -> str:
     """Run iproute2's ip; its output. Raises CalledProcessError."""
     return subprocess.run(["ip", *words], check=True, capture_output=True, text=True).stdout
@@ -88,6 +92,14 @@ def require_namespaces() -> None:
         raise NoNamespaces("the command `ip` is missing: install iproute2")
     if os.geteuid() != 0:
         raise NoNamespaces("network namespaces and veth pairs need root: run it again with sudo")
+    status = Path("/proc/self/status").read_text().splitlines()
+    held = int(next(line for line in status if line.startswith("CapEff:")).split()[1], 16)
+    missing = [name for name, number in CAPABILITIES.items() if not held >> number & 1]
+    if missing:
+        raise NoNamespaces(
+            f"network namespaces and veth pairs need {' and '.join(missing)}, which root lacks here: in a container, give "
+            "it with --cap-add or --privileged"
+        )
 
 
 def remove_left_behind() -> None:

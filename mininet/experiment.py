@@ -1,0 +1,467 @@
+"""What the experiments share: options of the network, one network for each setting, rows as they come, a picture."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import datetime
+import math
+import statistics
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from networks import KINDS, Network, NetworkError, choose, tree_topology
+from virtual import VirtualNetwork
+
+from emulator.network.topology.topology import Topology
+from emulator.ports.errors import PortError
+from emulator.ports.spec import parse_port
+from emulator.ports.units import size_bytes
+from hostagent.cli.bench.runner import commit
+from hostagent.cli.pages.experiment import note, write_page
+from hostagent.protocol.tree import TreeRefused, regular_tree
+
+AGGREGATORS = {"p4": "in the switch", "server": "in a rack server"}
+GLOO = "gloo"
+MOST_WORKERS = 64
+MOST_PANELS_IN_A_ROW = 3
+Row: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A network to measure on."""
+
+    fan_out: tuple[int, ...]
+    """(4,) is a star of four hosts, (2, 2) a tree with two of them at each of two switches below the root."""
+    rate_mbit: float
+    loss: float
+    rates_mbit: tuple[float, ...]
+    """Of each host's link."""
+    uplink_mbit: float
+    impairments: str
+
+    def topology(self) -> Topology:
+        return tree_topology(self.fan_out, self.rates_mbit, self.uplink_mbit)
+
+    @property
+    def slowest_mbit(self) -> float:
+        """Of all links."""
+        return min((*self.rates_mbit, self.uplink_mbit)) if len(self.fan_out) > 1 else min(self.rates_mbit)
+
+    def where(self, place: str) -> str:
+        """As ``p4 2x2``: what sums, and the tree's form where it is no star."""
+        return place if len(self.fan_out) == 1 else f"{place} {'x'.join(map(str, self.fan_out))}"
+
+    def label(self, place: str) -> str:
+        """As ``p4-2x2-50Mbit-0.01``: where, rate, and loss where there is some."""
+        return "-".join(
+            [*self.where(place).split(), f"{self.rate_mbit:g}Mbit", *([f"{self.loss:g}"] * bool(self.loss))]
+        )
+
+    def columns(self, place: str) -> Row:
+        """Parameters of a row."""
+        return {
+            "rate_mbit": self.rate_mbit,
+            "loss": self.loss,
+            "where": self.where(place),
+            "topology": self.topology().name,
+            "backend": GLOO if place == GLOO else "netsum",
+        }
+
+
+def settings(options: argparse.Namespace) -> Iterator[Setting]:
+    for fan_out, rate_mbit, loss in product(options.fan_outs, options.rate, options.loss or [None]):
+        rates = tuple(dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1))
+        impairments = "&".join(filter(None, (options.impair, "" if loss is None else f"loss={loss!r}")))
+        share = _loss_of(impairments) if impairments else 0.0
+        yield Setting(fan_out, rate_mbit, share, rates, options.uplink or max(rates), impairments)
+
+
+def crossings(place: str, workers: int) -> float:
+    """How often a tensor crosses each link in each direction: once and, on a ring, 2 (n - 1) / n times (Patarasuk and
+    Yuan, 2009); in a tree the ring crosses each link between switches as often, ranks being in the order of hosts."""
+    return 2 * (workers - 1) / workers if place == GLOO else 1.0
+
+
+@contextmanager
+def running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
+    """A network until the end of the block: a live one, or one in virtual time."""
+    if options.network is VirtualNetwork:
+        yield VirtualNetwork(setting.topology(), setting.impairments)
+        return
+    network: Network = options.network(setting.topology(), setting.impairments, changeable=bool(options.faults))
+    try:
+        yield network
+        for fault in network.happened:
+            problem = f" was not possible: {fault['problem']}" if "problem" in fault else ""
+            print(f"fault at {fault['time_s']:.3f} s: {fault['what']}{problem}", file=sys.stderr)
+    finally:
+        network.stop()
+
+
+@contextmanager
+def summing(
+    options: argparse.Namespace,
+    network: Network | VirtualNetwork,
+    setting: Setting,
+    place: str,
+    jobs: int = 1,
+) -> Iterator[str]:
+    """What sums, until the end of the block; gives the controller's HOST:PORT, empty where there is none."""
+    if place == GLOO or isinstance(network, VirtualNetwork):
+        yield ""
+        return
+    capture = None
+    if options.capture is not None:
+        capture = options.capture / setting.label(place)
+        capture.mkdir(parents=True, exist_ok=True)
+    with network.aggregation(place, setting.fan_out, options.faults, jobs, capture) as controller:
+        yield controller
+
+
+def origin(options: argparse.Namespace) -> Row:
+    """Columns that all rows of a run share."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "version": version("netsum"),
+        "commit": commit(),
+        "network": options.network.kind,
+        "workers": options.workers,
+        "impairments": options.impair,
+        "faults": options.faults.name if options.faults else "",
+        "slow": " ".join(f"{number}={rate:g}" for number, rate in options.slow),
+        "uplink_mbit": options.uplink or "",
+    }
+
+
+def record(options: argparse.Namespace, rows: Iterable[Row], name: str, said: Callable[[list[Row]], str]) -> list[Row]:
+    """Write rows into NAME as they come, and what ``said`` says of the rows of a point when all are there. A network or
+    process that fails ends the experiment with its text."""
+    found: list[Row] = []
+    point: list[Row] = []
+    file = (options.out / name).open("w", newline="") if options.out else None
+    try:
+        for row in rows:
+            if file:
+                writer = csv.DictWriter(file, row)
+                if not found:
+                    writer.writeheader()
+                writer.writerow(row)
+                file.flush()
+            found.append(row)
+            point.append(row)
+            if row.get("call") == options.calls:
+                print(said(point), flush=True)
+                point = []
+    except NetworkError as error:
+        sys.exit(f"{Path(sys.argv[0]).name}: {error}")
+    finally:
+        if file:
+            file.close()
+    return found
+
+
+def publish(folder: Path, title: str) -> None:
+    """Write the page of an experiment's folder."""
+    note(folder, title)
+    print(f"page: {write_page(folder)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A swept parameter in a picture."""
+
+    column: str
+    label: str
+    text: Callable[[Any], str]
+    """Of a value."""
+
+
+def size_text(size: int) -> str:
+    """As ``8 MB``, in powers of ten as the rates of links are."""
+    for power, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= power:
+            return f"{size / power:.3g} {unit}"
+    return f"{size} B"
+
+
+LOSS = Axis("loss", "frames lost on each link, %", lambda share: f"{100 * share:g}")
+RATE = Axis("rate_mbit", "rate of each link, Mbit/s", lambda rate: f"{rate:g}")
+SIZE = Axis("size_bytes", "size of the tensor", size_text)
+UNITS = {"loss": " % loss", "rate_mbit": " Mbit/s"}
+
+
+def draw(
+    rows: Sequence[Row], path: Path, axes_of: Sequence[Axis], names: Sequence[Axis], label: str, words: str
+) -> None:
+    """Column ``ms`` against the first of ``axes_of`` that has several values, else a bar for each place; a panel for
+    each point of the others and of ``names``. Error bars reach from the least value to the largest; dashed: what the
+    links alone take. ``words``: what is done, for the legend ("summed")."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    by = next((axis for axis in axes_of if len({row[axis.column] for row in rows}) > 1), None)
+    others = [axis for axis in (*axes_of, *names) if axis is not by]
+    panels = list(dict.fromkeys(tuple(row[axis.column] for axis in others) for row in rows))
+    columns = min(len(panels), MOST_PANELS_IN_A_ROW)
+    lines = -(-len(panels) // columns)
+    figure = Figure(figsize=(1 + 5 * columns, 0.9 + 3.8 * lines), layout="constrained")
+    FigureCanvasAgg(figure)
+    for place, panel in enumerate(panels, 1):
+        axes = figure.add_subplot(lines, columns, place)
+        mine = [row for row in rows if tuple(row[axis.column] for axis in others) == panel]
+        if by is None:
+            _draw_bars(axes, mine, label, words)
+        else:
+            for series, group in _grouped(mine, words).items():
+                _draw_series(axes, group, by, series)
+            _set_axes(axes, by, mine, label)
+        texts = [(axis, axis.text(value)) for axis, value in zip(others, panel, strict=True)]
+        shown = [text + UNITS.get(axis.column, "") for axis, text in texts if (axis.column, text) != ("loss", "0")]
+        axes.set_title(", ".join(shown), fontsize=10)
+    if by is not None:
+        handles, labels = axes.get_legend_handles_labels()
+        handles += axes.plot([], [], "--", color="gray")
+        figure.legend(handles, [*labels, "links alone"], loc="outside lower center", ncols=columns + 1, fontsize=8)
+    first = rows[0]
+    about = [f"{first['workers']} hosts", f"on {first['network']}", first["impairments"]]
+    about.append(f"slow links: {first['slow']} Mbit/s" if first["slow"] else "")
+    figure.suptitle(", ".join(filter(None, about)), fontsize=10)
+    figure.savefig(path, dpi=120)
+
+
+def _grouped(rows: Sequence[Row], words: str) -> dict[str, list[Row]]:
+    """Rows by what the legend says of them."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        place, _, tree = row["where"].partition(" ")
+        named = "gloo's ring" if place == GLOO else f"{words} {AGGREGATORS[place]}"
+        job = f"job {row['job']}" if int(row.get("jobs", 1)) > 1 else ""
+        groups.setdefault(", ".join(filter(None, (named, tree and f"tree {tree}", job))), []).append(row)
+    return groups
+
+
+def _spread(groups: Sequence[Sequence[Row]]) -> tuple[list[float], tuple[list[float], list[float]]]:
+    """Medians, and how far the values reach below and above."""
+    values = [[row["ms"] for row in group] for group in groups]
+    medians = [statistics.median(each) for each in values]
+    below = [median - min(each) for median, each in zip(medians, values, strict=True)]
+    above = [max(each) - median for median, each in zip(medians, values, strict=True)]
+    return medians, (below, above)
+
+
+def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, label: str) -> None:
+    places = sorted({row[by.column] for row in rows})
+    groups = [[row for row in rows if row[by.column] == place] for place in places]
+    medians, spread = _spread(groups)
+    (drawn, *_) = axes.errorbar(places, medians, yerr=spread, fmt="o-", capsize=3, label=label)
+    axes.plot(places, [group[0]["links_alone_ms"] for group in groups], "--", color=drawn.get_color(), alpha=0.7)
+
+
+def _draw_bars(axes: Any, rows: Sequence[Row], label: str, words: str) -> None:
+    grouped = _grouped(rows, words)
+    groups = list(grouped.values())
+    medians, spread = _spread(groups)
+    axes.barh(list(grouped), medians, xerr=spread, capsize=3, color="#7aa6c2")
+    for height, group in enumerate(groups):
+        limit_ms = group[0]["links_alone_ms"]
+        axes.plot([limit_ms] * 2, [height - 0.4, height + 0.4], "k--", label="" if height else "links alone")
+    axes.invert_yaxis()
+    axes.set_xlabel(label)
+    axes.legend(fontsize=8)
+
+
+def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], label: str) -> None:
+    from matplotlib import ticker
+
+    places = sorted({row[by.column] for row in rows})
+    if by is LOSS:
+        least = min(place for place in places if place > 0)
+        axes.set_xscale("symlog", linthresh=least, linscale=0.5)
+        axes.set_xlim(left=min(places) - 0.1 * least)
+    else:
+        axes.set_xscale("log")
+    axes.set(yscale="log", ylabel=label, xlabel=by.label)
+    axes.set_xticks(places, [by.text(place) for place in places])
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
+    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_locator(ticker.NullLocator())
+    axes.grid(alpha=0.3)
+
+
+def rates(text: str) -> list[float]:
+    """``50,100``: rates."""
+    return [rate_mbit(each) for each in text.split(",")]
+
+
+def rate_mbit(text: str) -> float:
+    """A positive number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ArgumentTypeError(f"{text!r} is not a rate: write a positive number of Mbit/s")
+    return value
+
+
+def sizes(text: str) -> list[int]:
+    """``1MB,16MiB``: sizes in bytes, of whole floats."""
+    try:
+        values = [size_bytes(each) // 4 * 4 for each in text.split(",")]
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+    if min(values) <= 0:
+        raise ArgumentTypeError("a tensor has at least 4 bytes")
+    return values
+
+
+def slow_link(text: str) -> tuple[int, float]:
+    """``3=10``: host 3 has a link of 10 Mbit/s."""
+    number, _, rate = text.partition("=")
+    if not number.isdecimal():
+        raise ArgumentTypeError(f"{text!r}: write HOST=MBIT, such as 3=10")
+    return int(number), rate_mbit(rate)
+
+
+def impairments(text: str) -> str:
+    """What `netsum switch` takes after the question mark of a port."""
+    _loss_of(text)
+    return text
+
+
+def losses(text: str) -> list[float]:
+    """``0,0.1%,0.05``: shares of frames."""
+    return list(dict.fromkeys(_loss_of(f"loss={each}") for each in text.split(",")))
+
+
+def _loss_of(text: str) -> float:
+    """The share of frames that impairments lose."""
+    try:
+        spec = parse_port(f"1=if:link?{text}")
+    except PortError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return spec.inbound.loss if spec.inbound else 0.0
+
+
+def aggregators(text: str) -> list[str]:
+    """``p4,server``: what sums."""
+    found = list(dict.fromkeys(text.split(",")))
+    if unknown := [each for each in found if each not in AGGREGATORS]:
+        raise ArgumentTypeError(f"there is no aggregator {unknown[0]!r}: choose of {', '.join(AGGREGATORS)}")
+    return found
+
+
+def trees(text: str) -> list[tuple[int, ...]]:
+    """``2x2,4x2``: fan-outs."""
+    found = []
+    for each in text.split(","):
+        levels = each.split("x")
+        if len(levels) < 2 or not all(map(str.isdecimal, levels)):
+            raise ArgumentTypeError(f"{each!r} is not a tree: write 2x4 for two switches with 4 hosts each")
+        found.append(tuple(map(int, levels)))
+        try:
+            regular_tree(found[-1])
+        except TreeRefused as error:
+            raise ArgumentTypeError(str(error)) from error
+    return found
+
+
+def add_network_options(parser: argparse.ArgumentParser, default_rates: Sequence[float]) -> None:
+    """Options of the network and of what sums."""
+    add = parser.add_argument
+    default = ",".join(f"{rate:g}" for rate in default_rates)
+    add("--workers", type=int, metavar="N", help="number of hosts, one rank each; default 4, or as many as a tree has")
+    add("--rate", type=rates, default=list(default_rates), metavar="MBIT,..", help=f"of all links; default {default}")
+    add("--against", choices=("gloo", "nothing"), default="gloo", help="what to measure beside netsum; default gloo")
+    add(
+        "--aggregator",
+        type=aggregators,
+        default=["p4"],
+        metavar="KIND,..",
+        help="what sums in the centre: p4 (a switch), server (a rack server); default p4",
+    )
+    add("--tree", type=trees, default=[], metavar="NxM,..", help="trees of switches to measure beside the star")
+    add("--uplink", type=rate_mbit, metavar="MBIT", help="rate of links between switches; default: as the hosts' links")
+    add("--calls", type=int, default=5, metavar="N", help="timed calls at each point; default 5")
+    add(
+        "--impair",
+        type=impairments,
+        default="",
+        metavar="TEXT",
+        help="of all frames on all links, as 'loss=0.01&seed=7'",
+    )
+    add("--loss", type=losses, metavar="SHARE,..", help="of all frames on all links, a sweep, as 0,0.1%%,1%%,5%%")
+    add("--slow", type=slow_link, action="append", default=[], metavar="HOST=MBIT", help="a slower link; repeatable")
+    add(
+        "--on",
+        choices=(*KINDS, VirtualNetwork.kind),
+        help="default: mininet where it is installed, else namespaces; virtual: simulated frame by frame, netsum alone",
+    )
+    add(
+        "--capture",
+        type=Path,
+        metavar="DIR",
+        help="folder for what passes the ports of netsum's P4 switches, as pcapng",
+    )
+
+
+def check_network_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse what cannot be measured; add ``fan_outs``, ``places`` and ``network``, and say which network is used."""
+    if options.capture is not None and options.on == VirtualNetwork.kind:
+        parser.error("--capture: not in virtual time; use --on namespaces or mininet")
+    if options.workers is None:
+        options.workers = prod(options.tree[0]) if options.tree else 4
+    if not 2 <= options.workers <= MOST_WORKERS:
+        parser.error(f"--workers is from 2 to {MOST_WORKERS}")
+    for tree in options.tree:
+        if prod(tree) != options.workers:
+            text = "x".join(map(str, tree))
+            parser.error(f"--tree {text} has {prod(tree)} hosts, not {options.workers}: all networks have as many")
+    if options.uplink and not options.tree:
+        parser.error("--uplink is of the links of a --tree")
+    if options.calls < 1:
+        parser.error("--calls is at least 1")
+    if options.loss and "loss=" in options.impair:
+        parser.error("--loss and --impair both say loss: give one of them")
+    for number, _ in options.slow:
+        if not 1 <= number <= options.workers:
+            parser.error(f"--slow: host {number} is not from 1 to {options.workers}")
+    for name in ("out", "capture"):
+        try:
+            if (folder := getattr(options, name)) is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            parser.error(f"--{name}: {error}")
+    options.fan_outs = [(options.workers,), *options.tree]
+    options.places = [*options.aggregator, *([GLOO] if options.against == "gloo" else [])]
+
+
+def choose_network(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Set ``network``, and say which it is and why."""
+    if options.on == VirtualNetwork.kind:
+        if options.aggregator != ["p4"]:
+            parser.error("--aggregator: virtual time has P4 switches alone; use --on namespaces or mininet")
+        options.network, options.places = VirtualNetwork, ["p4"]
+        print(
+            "in virtual time, as asked: cores and P4 program are the real ones, links are simulated; gloo is left out"
+        )
+    else:
+        options.network, why = choose(options.on)
+        print(why)
+
+
+def columns_of(said: Sequence[Mapping[str, Sequence[float]]], names: Sequence[str]) -> Iterator[tuple[float, ...]]:
+    """Of each call the largest value of all ranks, by column."""
+    columns = [[max(values) for values in zip(*(rank[name] for rank in said), strict=True)] for name in names]
+    yield from zip(*columns, strict=True)

@@ -1,0 +1,80 @@
+"""netsum's switch as a Mininet switch, for scripts of one's own: any P4 program for v1model, with P4Runtime.
+
+    from netsum_switch import Mininet, NetsumSwitch
+
+    net = Mininet(switch=NetsumSwitch, controller=None)
+    h1, h2 = net.addHost("h1"), net.addHost("h2")
+    s1 = net.addSwitch("s1", program="p4src/bridge.p4")
+    net.addLink(h1, s1, port2=1)
+    net.addLink(h2, s1, port2=257)
+    net.start()
+    net.ping([h1, h2])
+    net.stop()
+
+Mininet is imported from where apt puts it, which a virtual environment does not look at: hence ``Mininet`` from here.
+Run it as root with the environment's Python.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from networks import load_mininet
+
+_mininet = load_mininet()
+if _mininet is None:
+    raise ImportError("Mininet is not installed: apt install mininet")
+Mininet = _mininet.Mininet
+STOP_S = 10
+
+
+class NetsumSwitch(_mininet.Switch):  # type: ignore[misc] # Mininet has no types
+    """A switch whose ports are the interfaces that Mininet gives it, by its numbers of ports.
+
+    ``p4runtime`` is its HOST:PORT once the network is started; it is reached from this machine.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: str = "",
+        p4runtime: str = "127.0.0.1:0",
+        options: tuple[str, ...] = (),
+        **parameters: Any,
+    ) -> None:
+        """``program``: a P4 file, a JSON file of p4c or a program that netsum ships; without it P4Runtime loads one.
+        ``p4runtime``: where the switch listens; port 0 is any free one. ``options``: others of `netsum switch`, such
+        as ``("-D", "LANES=256")``."""
+        super().__init__(name, **({"inNamespace": False} | parameters))
+        self.program, self.p4runtime, self.options = program, p4runtime, options
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self, controllers: Any) -> None:
+        """Start it and wait until it forwards. Raises RuntimeError with what the switch says if it does not."""
+        words = [sys.executable, "-m", "hostagent.cli.main", "switch", *([self.program] if self.program else [])]
+        words += ["--p4runtime", self.p4runtime, *self.options]
+        for port, interface in sorted(self.intfs.items()):
+            if interface.name != "lo":
+                self.cmd(f"ip link set {interface.name} up")
+                words += ["--port", f"{port}=if:{interface.name}"]
+        with tempfile.TemporaryFile("w+") as errors:
+            self._process = self.popen(
+                [*words, "--quiet", "--die-with-parent"], stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+            line = self._process.stdout.readline()
+            if not line:
+                errors.seek(0)
+                raise RuntimeError(f"{self.name} did not start: {errors.read().strip()}")
+        self.p4runtime = json.loads(line)["p4runtime"]
+
+    def stop(self, deleteIntfs: bool = True) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(STOP_S)
+            self._process.stdout.close()
+            self._process = None
+        super().stop(deleteIntfs)
