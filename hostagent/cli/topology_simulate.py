@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from hostagent.lab.simulated_job import Call, SimulatedJob
 
 LANES = (64, 256, 512, 1024, 2048)
+QUIET_S = 2.0
 MOST_SHOWN = 12
 """Links in the table."""
 
@@ -61,6 +64,7 @@ def simulate(
       netsum topology build fat-tree 4 -o net.yaml
       netsum topology simulate net.yaml --size 16MB
     """
+    from emulator.network.topology.builders import star
     from emulator.network.topology.files import read_topology
 
     if lanes not in LANES:
@@ -82,6 +86,8 @@ def simulate(
     if len(chosen) > MAXIMUM_WORKERS:
         raise UsageError(f"{len(chosen)} hosts: a job has at most {MAXIMUM_WORKERS} ranks", "--hosts")
     job = SimulatedJob(topology, hosts=chosen, root=root, lanes=lanes, window=window, loss=loss, seed=seed)
+    with _told_if_long():
+        SimulatedJob(star(2), lanes=lanes).allreduce(1)  # compiles what the run then has
     with _progress(job, elements, calls) as progress:
         done = [job.allreduce(elements, progress) for _ in range(calls)]
     found = summary(job, elements, done)
@@ -90,6 +96,18 @@ def simulate(
     else:
         _print(found)
     return 0
+
+
+@contextmanager
+def _told_if_long() -> Iterator[None]:
+    """Say that loops are being compiled, where that is not over at once."""
+    text = "netsum: compiling its loops, once for this version (up to a minute)"
+    timer = threading.Timer(QUIET_S, lambda: print(text, file=sys.stderr))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager
@@ -126,9 +144,9 @@ def _print(found: dict[str, Any]) -> None:
     from hostagent.launch.terminal import print_table, wide_console
 
     console = wide_console()
+    switches = "1 switch" if found["switches"] == 1 else f"{found['switches']} switches"
     console.print(
-        f"{found['topology']}: {found['hosts']} hosts, a tree of {found['switches']} switches below {found['root']}",
-        highlight=False,
+        f"{found['topology']}: {found['hosts']} hosts, a tree of {switches} below {found['root']}", highlight=False
     )
     bits = 8 * found["size_bytes"]
     rows = [

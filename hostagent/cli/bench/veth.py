@@ -98,8 +98,8 @@ def require_namespaces() -> None:
     missing = [name for name, number in CAPABILITIES.items() if not held >> number & 1]
     if missing:
         raise NoNamespaces(
-            f"network namespaces and veth pairs need {' and '.join(missing)}, which root lacks here: in a container, give "
-            "it with --cap-add or --privileged"
+            f"network namespaces and veth pairs need {' and '.join(missing)}, which root lacks here: in a container, "
+            "give it with --cap-add or --privileged"
         )
 
 

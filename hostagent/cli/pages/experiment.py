@@ -72,7 +72,11 @@ def write_page(folder: Path, output: Path | None = None, measured: Sequence[str]
 
 def render(folder: Path, measured: Sequence[str] = ()) -> str:
     """The page's text. Raises ExperimentError."""
-    files = sorted(folder.glob("*.csv")) if folder.is_dir() else []
+    if not folder.is_dir():
+        raise ExperimentError(
+            f"{folder} is {'a file' if folder.exists() else 'not there'}: give an experiment's folder"
+        )
+    files = sorted(folder.glob("*.csv"))
     if not files:
         raise ExperimentError(f"{folder} has no .csv file: an experiment's folder has one, with a row for each call")
     notes = _notes(folder)

@@ -202,7 +202,7 @@ function show(view) {
   $("ranks").innerHTML = table(["rank", "job", "state", "operations", "lag", "chunks lag", "retransmitted", "p50 us",
     "p99 us", "in flight"],
     view.jobs.flatMap(j => j.ranks.map(r => [r.rank, j.job, r.age_ns > 3e9 ? "does not answer" : r.state, r.operations,
-      r.lag_operations || "", r.lag_chunks || "", r.retransmissions, us(r.latency_ns.p50), us(r.latency_ns.p99),
+      r.lag_operations, r.lag_chunks, r.retransmissions, us(r.latency_ns.p50), us(r.latency_ns.p99),
       r.elapsed_ns ? Math.round(100 * r.in_flight_ns / r.elapsed_ns) + "%" : ""])));
   $("ports").innerHTML = table(["switch", "port", "to", "in Mbit/s", "out Mbit/s", "frames in", "frames out", "queued",
     "drops"],
