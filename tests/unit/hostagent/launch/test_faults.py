@@ -41,5 +41,5 @@ def test_ports_can_be_changed_both_ways_whatever_they_do(given: str) -> None:
 
 def test_slowed_ranks_are_known_before_the_run() -> None:
     network = RunNetwork(4)
-    script = parse_faults("faults: [{at: 0s, slow: h2, to: 0%}, {at: 0s, kill: h1}]", star(4))
+    script = parse_faults("faults: [{at: 0s, slow: h2, to: 0%, for: 1s}, {at: 0s, kill: h1}]", star(4))
     assert LiveFaults(script, network, "", 4).slowed == (2,)

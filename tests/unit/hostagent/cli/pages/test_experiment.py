@@ -76,7 +76,7 @@ def test_a_page_has_configuration_medians_plots_pictures_and_the_command(tmp_pat
     assert "Not recorded" in render(tmp_path)
     note(tmp_path, "A <title>")
     text = render(tmp_path)
-    for part in ("A &lt;title&gt;", "workers", "links_alone_ms", "36 rows in calls.csv, 12 points", "pytest"):
+    for part in ("A &lt;title&gt;", "workers", "links_alone_ms", "36 rows in calls.csv, 12 points", "python"):
         assert part in text, part
     assert (
         "<td>1000</td><td>8000</td><td>gloo</td><td>12.0</td><td>15.2</td><td>14.2</td><td>16.2</td><td>3</td>" in text

@@ -9,11 +9,10 @@ from hostagent.cli.rack.process import QueueWatch
 
 
 def test_the_deepest_queue_is_kept() -> None:
-    ring = {"tail": 5, "limit": 8, "mask": 7}  # eight cells, of which five wait
-    port: Any = SimpleNamespace(number=3, wire_ring=ring)
+    port: Any = SimpleNamespace(number=3, queued_out=5)
     watch = QueueWatch([port])
     watch.sample()
-    ring["limit"] = 13
+    port.queued_out = 0
     watch.sample()
     watch.stop()
     assert watch.deepest == {3: 5}
