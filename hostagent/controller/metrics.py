@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.rpc.metrics import Families, Metrics
 from hostagent.controller.core.lifecycle import JobState
-from hostagent.protocol.worker.latency import LATENCY
+from hostagent.protocol.counters import LATENCY
 
 PREFIX = "netsum_controller_"
 FIRST_EDGE_NS, EDGES = 1 << 12, 25

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hostagent.launch.status import TIMEOUT_S
-from hostagent.protocol.worker.latency import LATENCY, percentiles_ns
+from hostagent.protocol.counters import LATENCY
+from hostagent.protocol.worker.latency import percentiles_ns
 
 SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 COUNTED = ("frames_in", "bytes_in", "frames_out", "bytes_out", "queued_out")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+LATENCY = "latency_ns/"
+"""Begins the names of a rank's counters of chunks by latency; the least latency of the bucket follows."""
+
 
 class Verdict(IntEnum):
     """What became of a contribution that reached the slot rule, or of a frame for another child."""

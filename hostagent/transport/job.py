@@ -66,9 +66,9 @@ from hostagent.transport.loop.records import (
     TRANSMIT_CAPACITY,
 )
 from hostagent.transport.messages import JobMessages
-from hostagent.transport.missed import MissedOperations, Terms, units
+from hostagent.transport.missed import MissedOperations, units
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError, label_of
+from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError, Terms, label_of
 
 REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""

@@ -20,24 +20,13 @@ from numpy.typing import NDArray
 
 from hostagent.protocol.operation import NOTHING, Operation, OperationKind, Span
 from hostagent.transport.errors import Cause, TransportError
+from hostagent.transport.session.terms import Terms
 
 MOST_MISSED_BYTES = 1 << 30
 """Of results that wait for their late caller. Beyond it the other ranks wait."""
 
 MOST_MISSED = 1024
 """Operations that wait for their late caller: fewer than the 4,096 of which a job remembers how they ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What all ranks must have alike of an operation that may be missed: a sum."""
-
-    collective: str
-    dtype: str
-    element_bytes: int
-    elements: int
-    average: bool
-    exact: bool
 
 
 def terms_of(operation: Operation) -> Terms:

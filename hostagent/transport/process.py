@@ -20,10 +20,9 @@ from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
-from hostagent.transport.missed import Terms
 from hostagent.transport.session.reach import Unreachable, check_reachable
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import JobFailed, Lease, SessionError, requested_port
+from hostagent.transport.session.terms import JobFailed, Lease, SessionError, Terms, requested_port
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0

@@ -31,7 +31,8 @@ from hostagent.protocol.wire import LANE_BYTES
 from hostagent.protocol.worker import CoreSettings, frame_job
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.loop.records import MESSAGE_NUMBERS
-from hostagent.transport.missed import MissedOperations, Terms, units
+from hostagent.transport.missed import MissedOperations, units
+from hostagent.transport.session.terms import Terms
 from tests.generators.collective_programs import MOST_RANKS
 from tests.labs.links import NEVER_NS, Links
 from tests.labs.message_core import MessageCore

@@ -59,5 +59,5 @@ def test_without_a_choice_everybody_waits(tmp_path: Path) -> None:
     done = run(tmp_path, "wait", 2)
     assert done.returncode == 0, done.stderr
     for line in lines(done):
-        on_time = "late" if " 2: " in line and not line.startswith("rank 1") else "in time"
-        assert line.split(": ", 1)[1] == f"{ALL.split(' [3')[0]} {BLIND} {on_time}", line
+        assert line.split(": ", 1)[1].startswith(f"{ALL.split(' [3')[0]} {BLIND} "), line
+    assert any(" step 2: " in line and line.endswith(" late") for line in lines(done)), "somebody waited for it"

@@ -10,8 +10,8 @@ from typing import Any
 
 from hostagent.cli.pages.page import page, plots, section, table
 from hostagent.launch.live_view import SHARES, latencies
+from hostagent.protocol.counters import LATENCY
 from hostagent.protocol.dtypes import ELEMENT_BYTES
-from hostagent.protocol.worker.latency import LATENCY
 from hostagent.transport.job import CALLS, TIMES
 
 WIDTH_BYTES = {dtype.name.lower(): size for dtype, size in ELEMENT_BYTES.items()}

@@ -9,11 +9,10 @@ from typing import Any
 from emulator.native.arithmetic import leading_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, store_i64
+from hostagent.protocol.counters import LATENCY
 
 BUCKETS = 160
 """The last begins at 962 s."""
-LATENCY = "latency_ns/"
-"""Begins the names of the counters of chunks by latency; the least latency of the bucket follows."""
 
 
 @njit

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.errors import Cause
-from hostagent.transport.missed import Terms
 from hostagent.transport.session.terms import (
     JobFailed,
     Lease,
@@ -18,6 +17,7 @@ from hostagent.transport.session.terms import (
     MissingRanks,
     SessionError,
     SessionRefused,
+    Terms,
 )
 
 ENDINGS = {

@@ -30,7 +30,6 @@ from emulator.ports.cable.shared_folder import shared_folder
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.errors import Cause
-from hostagent.transport.missed import Terms
 from hostagent.transport.session.link import SessionLink
 from hostagent.transport.session.records import (
     CAUSES,
@@ -54,6 +53,7 @@ from hostagent.transport.session.terms import (
     MissingRanks,
     SessionError,
     SessionRefused,
+    Terms,
     pack_heartbeat,
 )
 

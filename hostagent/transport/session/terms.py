@@ -149,3 +149,15 @@ def requested_port() -> int:
     if not rank.isdecimal() or int(rank) >= len(numbers):
         raise SessionError(f"{PORTS_VARIABLE}={ports!r} has {len(numbers)} ports, but none for rank {rank}")
     return int(numbers[int(rank)])
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all ranks must have alike of an operation that may be missed: a sum."""
+
+    collective: str
+    dtype: str
+    element_bytes: int
+    elements: int
+    average: bool
+    exact: bool

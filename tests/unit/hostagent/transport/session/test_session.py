@@ -24,7 +24,6 @@ from hostagent.controller.server import COLLECT_NS, ControllerServer
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.session_pb2_grpc import SessionStub
 from hostagent.transport.engine import heartbeat_socket
-from hostagent.transport.missed import Terms
 from hostagent.transport.session.session import (
     ControllerLost,
     JobFailed,
@@ -36,6 +35,7 @@ from hostagent.transport.session.session import (
     host_identity,
     pack_heartbeat,
 )
+from hostagent.transport.session.terms import Terms
 from tests.fakes.fake_driver import FakeDriver
 
 PORTS = tuple(offer_from(f"{number}=shm:test-{number}") for number in range(1, 5))
