@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from emulator.native.pages import address_of
+from hostagent.protocol.counters import LATENCY
 from hostagent.protocol.worker.latency import (
     BUCKETS,
-    LATENCY,
     count_latency,
     floor_ns,
     latency_counters,
