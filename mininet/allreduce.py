@@ -14,6 +14,7 @@ import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from experiment import (
     LOSS,
@@ -31,7 +32,6 @@ from experiment import (
     record,
     running,
     settings,
-    size_text,
     sizes,
     summing,
 )
@@ -40,6 +40,7 @@ from virtual import VirtualNetwork
 
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
+from emulator.ports.units import size_text
 
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MOST_JOBS = 4
@@ -52,28 +53,24 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     for setting in settings(options):
         with running(options, setting) as network:
             for place in options.places:
-                parameters = {name: value for name, value in setting.columns(place).items()}
+                parameters = setting.columns(place)
                 rate_and_loss = {name: parameters.pop(name) for name in ("rate_mbit", "loss")}
                 with summing(options, network, setting, place, options.jobs) as controller:
                     for size_bytes in options.sizes:
-                        limit_ms = (
-                            crossings(place, options.workers)
-                            * options.jobs
-                            * size_bytes
-                            * 8
-                            / (setting.slowest_mbit * 1e3)
-                        )
+                        bits = 8 * options.jobs * size_bytes * crossings(place, options.workers)
                         row = {**common, "jobs": options.jobs, **rate_and_loss, "size_bytes": size_bytes, **parameters}
-                        row["links_alone_ms"] = round(limit_ms, 3)
-                        words = [RANK_SCRIPT, row["backend"], *map(str, (size_bytes, options.calls, options.jobs))]
-                        if isinstance(network, VirtualNetwork):
-                            said = [network.calls(size_bytes, options.calls)]
-                        else:
-                            said = [
-                                [json.loads(out.splitlines()[-1]) for out in job]
-                                for job in network.ranks(words, controller, options.jobs)
-                            ]
-                        yield from rows_of(row, said)
+                        row["links_alone_ms"] = round(bits / (setting.slowest_mbit * 1e3), 3)
+                        yield from rows_of(row, said_by(options, network, controller, row))
+
+
+def said_by(
+    options: argparse.Namespace, network: Any, controller: str, row: Row
+) -> list[list[Mapping[str, Sequence[float]]]]:
+    """Of each job, what its ranks say of their calls."""
+    if isinstance(network, VirtualNetwork):
+        return [network.calls(row["size_bytes"], options.calls)]
+    words = [RANK_SCRIPT, row["backend"], *map(str, (row["size_bytes"], options.calls, options.jobs))]
+    return [[json.loads(out.splitlines()[-1]) for out in job] for job in network.ranks(words, controller, options.jobs)]
 
 
 def rows_of(row: Row, said: Sequence[Sequence[Mapping[str, Sequence[float]]]]) -> Iterator[Row]:

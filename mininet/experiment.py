@@ -24,7 +24,7 @@ from virtual import VirtualNetwork
 from emulator.network.topology.topology import Topology
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
-from emulator.ports.units import size_bytes
+from emulator.ports.units import size_bytes, size_text
 from hostagent.cli.bench.runner import commit
 from hostagent.cli.pages.experiment import note, write_page
 from hostagent.protocol.tree import TreeRefused, regular_tree
@@ -184,14 +184,6 @@ class Axis:
     label: str
     text: Callable[[Any], str]
     """Of a value."""
-
-
-def size_text(size: int) -> str:
-    """As ``8 MB``, in powers of ten as the rates of links are."""
-    for power, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size >= power:
-            return f"{size / power:.3g} {unit}"
-    return f"{size} B"
 
 
 LOSS = Axis("loss", "frames lost on each link, %", lambda share: f"{100 * share:g}")

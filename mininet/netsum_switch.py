@@ -33,7 +33,7 @@ STOP_S = 10
 
 
 class NetsumSwitch(_mininet.Switch):  # type: ignore[misc] # Mininet has no types
-    """A switch whose ports are the interfaces that Mininet gives it, by its numbers of ports.
+    """A switch whose ports are the interfaces that Mininet gives it, with Mininet's port numbers.
 
     ``p4runtime`` is its HOST:PORT once the network is started; it is reached from this machine.
     """

@@ -33,3 +33,11 @@ def size_bytes(text: str) -> int:
         return int(text) if text.isascii() and text.isdigit() else quantity(text, SIZE_UNITS_BYTES)
     except ValueError:
         raise ValueError(f"{text!r} is not a size; write 64KiB, 500MB or a number of bytes") from None
+
+
+def size_text(size_bytes: float) -> str:
+    """As ``8.4 MB``, in powers of ten as the rates of links are; rounded to three digits."""
+    for power, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size_bytes >= power:
+            return f"{size_bytes / power:.3g} {unit}"
+    return f"{size_bytes:g} B"

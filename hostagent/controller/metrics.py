@@ -7,7 +7,7 @@ from typing import Any
 
 from emulator.rpc.metrics import Families, Metrics
 from hostagent.controller.core.lifecycle import JobState
-from hostagent.protocol.counters import LATENCY
+from hostagent.protocol.counters import latency_buckets
 
 PREFIX = "netsum_controller_"
 FIRST_EDGE_NS, EDGES = 1 << 12, 25
@@ -58,10 +58,8 @@ def _job(metrics: Metrics, job: Any, labels: Mapping[str, object]) -> None:
         metrics.counter("rank_retransmitted_frames", "Of these, retransmissions.", again, **of_rank)
         busy_s = counters.get("in_flight_ns", 0) / 1e9
         metrics.counter("rank_in_flight_seconds", "Time with an operation in flight.", busy_s, **of_rank)
-        for name, count in counters.items():
-            if name.startswith(LATENCY):
-                floor_ns = int(name.removeprefix(LATENCY))
-                histogram[floor_ns] = histogram.get(floor_ns, 0) + count
+        for floor_ns, count in latency_buckets(counters):
+            histogram[floor_ns] = histogram.get(floor_ns, 0) + count
     if histogram:
         says = "Time from a chunk's first frame to its result, over all ranks."
         metrics.histogram("chunk_latency_seconds", says, cumulative(histogram), **labels)

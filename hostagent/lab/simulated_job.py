@@ -151,8 +151,8 @@ class SimulatedJob:
         return int(data + group_count(data, group_size(self.lanes, self.window)))
 
     def allreduce(self, elements: int, progress: Callable[[int], None] | None = None) -> Call:
-        """A sum of float32 tensors, submitted on all ranks at the same time. ``progress`` is told the hops of all calls
-        now and then. Raises SimulationFailed."""
+        """A sum of float32 tensors, submitted on all ranks at the same time. ``progress`` is called
+        with the hops of all calls so far. Raises SimulationFailed."""
         tensors = Tensors(self.count, elements)
         before, start_ns = self._counters(), self.network.now_ns
         stored = [rank.core.statistics()["chunks_stored"] for rank in self.ranks]

@@ -18,7 +18,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from emulator.network.faults.parts import CONTROLLER, Kill, Restart, Script, Slow
@@ -30,6 +29,7 @@ from emulator.ports.spec import Impairments, parse_port
 from hostagent.launch.aggregators import Aggregator, control_of
 from hostagent.launch.processes import Service
 from hostagent.launch.status import fetch_status
+from hostagent.launch.stopped import ENDED_STATES, state_of
 from hostagent.protocol.tree import regular_tree
 
 USE_LOOK_S = 0.05
@@ -210,7 +210,7 @@ class LiveFaults:
 
     def _take_turns(self, now_ns: int) -> int | None:
         """Stop and continue slow processes; when the next is to be. None: there are none."""
-        if not all(_runs(pid) for pid in self._pids.values()):
+        if any(state_of(pid) in ENDED_STATES for pid in self._pids.values()):
             for rank in self._slow:  # the run is ending, and a stopped process would not
                 self._signal(rank, signal.SIGCONT)
             self._slow.clear()
@@ -240,11 +240,3 @@ class LiveFaults:
 def _usual(impairments: str) -> tuple[Impairments, Impairments]:
     spec = parse_port(f"1=memory:usual{'?' if impairments else ''}{impairments}")
     return spec.inbound or Impairments(), spec.outbound or Impairments()
-
-
-def _runs(pid: int) -> bool:
-    """Whether a process has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -70,10 +71,9 @@ def _job(job: Any, report: Any) -> View:
         most = max((rank[name] for rank in ranks), default=0)
         for rank in ranks:
             rank[f"lag_{name}"] = most - rank[name]
-    histogram: dict[str, int] = {}
+    histogram = Counter[str]()
     for rank in ranks:
-        for name, count in rank["latencies"].items():
-            histogram[name] = histogram.get(name, 0) + count
+        histogram.update(rank["latencies"])
     return {
         "job": job.job,
         "group": job.group,
@@ -175,14 +175,13 @@ def since(before: View | None, view: View) -> View:
                 port[f"{way}_bits_per_s"] = round(8 * max(0, sent) / seconds)  # it may have been restarted
     ranks = {(job["job"], rank["rank"]): rank for job in before["jobs"] for rank in job["ranks"]}
     for job in view["jobs"]:
-        total: dict[str, int] = {}
+        total = Counter[str]()
         for rank in job["ranks"]:
             old = ranks.get((job["job"], rank["rank"]), {"latencies": {}, "retransmissions": 0})
             grown = {name: count - old["latencies"].get(name, 0) for name, count in rank["latencies"].items()}
             grown = {name: count for name, count in grown.items() if count > 0}
             rank["latency_ns"] = latencies(grown)
             rank["retransmissions_since"] = max(0, rank["retransmissions"] - old["retransmissions"])
-            for name, count in grown.items():
-                total[name] = total.get(name, 0) + count
+            total.update(grown)
         job["latency_ns"] = latencies(total)
     return view

@@ -14,7 +14,9 @@ from pathlib import Path
 LOOK_S = 0.5
 
 STOPPED_STATES = ("T", "t")
-"""States in /proc/PID/stat of a process stopped by a signal, and by a debugger."""
+"""States of a process stopped by a signal, and by a debugger."""
+ENDED_STATES = ("", "Z", "X")
+"""States of one that is gone, or only waits for its parent."""
 
 
 class StoppedProcesses:
@@ -29,7 +31,7 @@ class StoppedProcesses:
 
     def look(self, pids: list[int]) -> None:
         """Check these processes, report changes, and continue stopped ones that have a pending SIGTERM."""
-        stopped = {pid for pid in pids if _is_stopped(pid)}
+        stopped = {pid for pid in pids if state_of(pid) in STOPPED_STATES}
         for pid in sorted(stopped ^ self._stopped):
             if pid in stopped or (pid in pids and pid not in self.ended):
                 self._on_change(pid, pid in stopped)
@@ -41,10 +43,11 @@ class StoppedProcesses:
                     os.kill(pid, signal.SIGCONT)  # it then handles the pending SIGTERM
 
 
-def _is_stopped(pid: int) -> bool:
+def state_of(pid: int) -> str:
+    """The letter in /proc/PID/stat; empty where there is no such process."""
     with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in STOPPED_STATES
-    return False
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
 
 
 def _is_to_end(pid: int) -> bool:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 LATENCY = "latency_ns/"
 """Begins the names of a rank's counters of chunks by latency; the least latency of the bucket follows."""
+
+
+def latency_buckets(counters: Mapping[str, int]) -> list[tuple[int, int]]:
+    """(least latency in nanoseconds, chunks) of the buckets among a rank's counters, in order."""
+    return sorted((int(name.removeprefix(LATENCY)), n) for name, n in counters.items() if name.startswith(LATENCY))
 
 
 class Verdict(IntEnum):

@@ -47,7 +47,7 @@ def may_be_missed(plan: Plan) -> bool:
 
 
 def counted(plan: Plan, ranks: int) -> Plan:
-    """The plan with a count of the ranks whose data are in the sum, and averages over as many of them."""
+    """The plan, preceded by a count of the ranks that contribute data; averages are divided by that count."""
     mine, total = torch.ones(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
     count = Operation(
         *(COUNT, OperationKind.SUM, dtype_name(mine), mine.element_size(), 1),

@@ -196,7 +196,7 @@ class Network:
 
     def run(self, limit_ns: int = NEVER_NS, progress: Callable[[int], None] | None = None) -> bool:
         """Until all hosts have finished. False: nothing happens any more, or not until ``limit_ns``. ``progress`` is
-        told the hops now and then."""
+        called with the hops so far, every EVENTS_AT_A_TIME events."""
         while True:
             before_ns = time.perf_counter_ns()
             why = run(address_of(self._record), limit_ns, EVENTS_AT_A_TIME)

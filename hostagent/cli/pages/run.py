@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from emulator.ports.units import size_text
 from hostagent.cli.pages.page import page, plots, section, table
 from hostagent.launch.live_view import SHARES, latencies
-from hostagent.protocol.counters import LATENCY
+from hostagent.protocol.counters import latency_buckets
 from hostagent.protocol.dtypes import ELEMENT_BYTES
 from hostagent.transport.job import CALLS, TIMES
 
@@ -77,14 +78,6 @@ def _named(key: str) -> OperationFigures:
     what = collective if operator in ("RAW", "BARRIER") else f"{collective} {operator}"
     size_bytes = WIDTH_BYTES.get(dtype, 0) * int(elements)
     return OperationFigures(f"{what} {dtype} {size_text(size_bytes)}", int(elements), size_bytes)
-
-
-def size_text(size_bytes: float) -> str:
-    """As ``8.4 MB``, in powers of ten as the rates of links are."""
-    for power, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size_bytes >= power:
-            return f"{size_bytes / power:.3g} {unit}"
-    return f"{size_bytes:g} B"
 
 
 def render(found: Mapping[str, Any], facts: RunFacts) -> str:
@@ -167,7 +160,7 @@ def _latencies(members: Mapping[int, Mapping[str, int]]) -> str:
 
     figure, axes = axes_of("Latency of chunks", "us", "share of the chunks that took less")
     for rank, counters in members.items():
-        found = sorted((int(name[len(LATENCY) :]), n) for name, n in counters.items() if name.startswith(LATENCY))
+        found = latency_buckets(counters)
         total, below, shares = sum(count for _, count in found), 0, []
         for _, count in found:
             below += count

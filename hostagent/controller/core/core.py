@@ -104,7 +104,7 @@ class Controller:
             self.world.send(member.process, pb.ServerMessage(collect=pb.Collect(job=job.job)))
 
     def uncollected(self, since_ns: int) -> int:
-        """Number of connected ranks whose counters are older than this."""
+        """Number of connected ranks whose counters were reported before ``since_ns``."""
         return sum(member.statistics_ns < since_ns for _, member in self._connected())
 
     def _connected(self) -> Iterator[tuple[Job, Member]]:

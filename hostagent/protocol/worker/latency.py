@@ -9,7 +9,7 @@ from typing import Any
 from emulator.native.arithmetic import leading_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import load_i64, store_i64
-from hostagent.protocol.counters import LATENCY
+from hostagent.protocol.counters import LATENCY, latency_buckets
 
 BUCKETS = 160
 """The last begins at 962 s."""
@@ -38,7 +38,7 @@ def floor_ns(bucket: int) -> int:
 def percentiles_ns(counters: Mapping[str, int], shares: tuple[float, ...]) -> list[int]:
     """Latencies below which these shares (0 to 1) of all chunks are, from a rank's counters, or the sum of several
     ranks'; zeros where there is no chunk. Linear within a bucket."""
-    found = sorted((int(name[len(LATENCY) :]), count) for name, count in counters.items() if name.startswith(LATENCY))
+    found = latency_buckets(counters)
     total = sum(count for _, count in found)
     return [_at(found, share * total) for share in shares]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from hostagent.launch.stopped import StoppedProcesses, _is_stopped
+from hostagent.launch.stopped import STOPPED_STATES, StoppedProcesses, state_of
 
 
 @pytest.fixture
@@ -36,11 +36,11 @@ def test_a_process_is_told_when_it_stops_and_when_it_goes_on(sleeper: subprocess
     processes, pid = StoppedProcesses(lambda *what: told.append(what)), sleeper.pid
     processes.look([pid])
     sleeper.send_signal(signal.SIGSTOP)
-    until(lambda: _is_stopped(pid))
+    until(lambda: state_of(pid) in STOPPED_STATES)
     processes.look([pid])
     processes.look([pid])
     sleeper.send_signal(signal.SIGCONT)
-    until(lambda: not _is_stopped(pid))
+    until(lambda: state_of(pid) not in STOPPED_STATES)
     processes.look([pid])
     assert told == [(pid, True), (pid, False)]
     assert processes.ended == set()
@@ -50,7 +50,7 @@ def test_one_that_is_to_end_is_let_go_on_for_that(sleeper: subprocess.Popen[byte
     told: list[tuple[int, bool]] = []
     processes, pid = StoppedProcesses(lambda *what: told.append(what)), sleeper.pid
     sleeper.send_signal(signal.SIGSTOP)
-    until(lambda: _is_stopped(pid))
+    until(lambda: state_of(pid) in STOPPED_STATES)
     sleeper.send_signal(signal.SIGTERM)
     processes.look([pid])
     assert sleeper.wait(20) == -signal.SIGTERM

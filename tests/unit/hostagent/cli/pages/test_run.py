@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from emulator.ports.units import size_text
 from hostagent.cli import run_report
-from hostagent.cli.pages.run import MANY_OPERATIONS, RunFacts, operations_of, render, size_text
+from hostagent.cli.pages.run import MANY_OPERATIONS, RunFacts, operations_of, render
 from hostagent.launch.aggregators import Aggregator, choose
 from tests.clients.browser import DESKTOP_PX, PHONE_PX, laid_out_px
 
