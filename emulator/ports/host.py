@@ -31,9 +31,9 @@ from emulator.ports.cable.wake_peer import attend_peer, leave_peer, ring_peer
 from emulator.ports.errors import PortError
 from emulator.ports.port import RETRY_BLOCKED_NS, PortStatistics, common_statistics
 from emulator.ports.sockets.tcp_loops import tcp_has_input, tcp_host_flush, tcp_receive, tcp_release
-from emulator.ports.sockets.udp_loops import udp_host_flush, udp_host_post, udp_receive, udp_release
+from emulator.ports.sockets.udp_loops import udp_has_input, udp_host_flush, udp_host_post, udp_receive, udp_release
 from emulator.ports.spec import PortSpec
-from emulator.ports.state import KIND_CABLE, KIND_TCP, PORT, WAKE_REQUESTED, port_at
+from emulator.ports.state import KIND_CABLE, KIND_TCP, KIND_UDP, PORT, WAKE_REQUESTED, port_at
 
 SPIN_NS = 30_000
 """How long to look before sleeping: about what a sleep and a wake-up cost; more would keep a peer off this core."""
@@ -112,6 +112,8 @@ def host_pending(port: int) -> Any:
     if state.kind == KIND_CABLE and cable_host_has_input(port):
         return INPUT
     if state.kind == KIND_TCP and tcp_has_input(port):
+        return INPUT
+    if state.kind == KIND_UDP and udp_has_input(port):
         return INPUT
     return WOKEN if load_acquire64(port + WAKE_REQUESTED) != 0 else TIMEOUT
 

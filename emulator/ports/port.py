@@ -49,7 +49,7 @@ from emulator.ports.pcap.pcap_loops import pcap_flush, pcap_next_ns, pcap_receiv
 from emulator.ports.pcap.writer import CaptureWriter, record_batch, record_ring, writer_at, writer_flush
 from emulator.ports.sockets.mmsg import flush_ring
 from emulator.ports.sockets.tcp_loops import tcp_has_input, tcp_receive, tcp_release, tcp_switch_flush
-from emulator.ports.sockets.udp_loops import udp_receive, udp_release, udp_switch_flush
+from emulator.ports.sockets.udp_loops import udp_has_input, udp_receive, udp_release, udp_switch_flush
 from emulator.ports.spec import Impairments, PortSpec
 from emulator.ports.state import (
     KIND_CABLE,
@@ -216,6 +216,8 @@ def port_has_input(port: int) -> Any:
         return cable_switch_has_input(port)
     if kind == KIND_TCP:
         return tcp_has_input(port)
+    if kind == KIND_UDP:
+        return udp_has_input(port)
     return kind == KIND_PACKET and packet_has_input(port)
 
 

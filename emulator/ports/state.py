@@ -48,6 +48,9 @@ _FIELDS = (
     "socket",
     "messages_in",  # addresses of struct mmsghdr arrays
     "messages_out",
+    "in_messages",  # messages that have been received; in_next is the one whose datagrams come next, in_position
+    "in_position",  # the byte of it where they begin
+    "most_segments",  # frames of one length that go out as one message
     "remote",  # address of a sockaddr: the learned remote
     "remote_bytes",  # its length; 0: not known
     "connected",  # 1: the kernel knows the remote

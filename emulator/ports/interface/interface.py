@@ -223,7 +223,7 @@ class InterfacePort(SwitchPort):
             self._warned = True
             log.warning(
                 "port %s: a sender uses segmentation offload (TSO, GSO); such frames are dropped: disable it "
-                "at the sender, ethtool -K INTERFACE tso off gso off",
+                "at the sender, ip link set INTERFACE gso_max_segs 1",
                 self.spec,
             )
         # by its number: another interface of that name would be another interface

@@ -1,6 +1,9 @@
 """Compiled: frames out of a socket, many per system call, for every kind of port that has one. Nothing here waits.
 
 A frame that can't be sent is lost, as on any network, and counted by its reason: only a full socket buffer keeps it.
+
+Where the kernel segments datagrams (UDP_SEGMENT, udp(7)), frames of one length go out as one message, which passes
+the kernel's stack once for all of them and becomes a datagram each at the latest on the wire.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, load_u32, offset_of, store_i64, store_u32
+from emulator.native.memory import load_i64, load_u32, offset_of, store_i64, store_u16, store_u32
 from emulator.native.pages import address_of
 from emulator.native.syscalls import sendmmsg
 from emulator.ports.batch import tx_frame, tx_length, tx_ring_at
@@ -24,6 +27,9 @@ from emulator.ports.state import (
 
 MESSAGES = 64
 """Frames per system call: beyond it the call itself is under 2 % of the cost of moving them."""
+
+MOST_SEGMENTS_BYTES = 65_000
+"""Of all frames of one message: a datagram before it is segmented is one of IP, 65,507 bytes at most over IPv4."""
 
 MESSAGE = np.dtype(
     [
@@ -39,17 +45,29 @@ MESSAGE = np.dtype(
 )
 """struct mmsghdr of LP64 Linux; name_bytes, flags and length are 32 bits and padding there."""
 IOV = np.dtype([("base", "<u8"), ("length", "<u8")])
+CONTROL = np.dtype([("bytes", "<u8"), ("level", "<i4"), ("type", "<i4"), ("segment_bytes", "<i4"), ("padding", "<i4")])
+"""struct cmsghdr and its data: of UDP_SEGMENT 16 bits, of UDP_GRO an int."""
+SOL_UDP, UDP_SEGMENT, UDP_GRO = 17, 103, 104
+"""linux/udp.h; Python's socket module does not name them."""
 
 MESSAGE_BYTES = MESSAGE.itemsize
 MESSAGE_NAME = offset_of(MESSAGE, "name")
 MESSAGE_NAME_BYTES = offset_of(MESSAGE, "name_bytes")
 MESSAGE_IOV = offset_of(MESSAGE, "iov")
+MESSAGE_IOV_COUNT = offset_of(MESSAGE, "iov_count")
+MESSAGE_CONTROL = offset_of(MESSAGE, "control")
+MESSAGE_CONTROL_BYTES = offset_of(MESSAGE, "control_bytes")
 MESSAGE_FLAGS = offset_of(MESSAGE, "flags")
 MESSAGE_LENGTH = offset_of(MESSAGE, "length")
+IOV_BYTES = IOV.itemsize
 IOV_LENGTH = offset_of(IOV, "length")
+CONTROL_BYTES = CONTROL.itemsize
+CONTROL_TYPE = offset_of(CONTROL, "type")
+CONTROL_SEGMENT = offset_of(CONTROL, "segment_bytes")
 
 MSG_DONTWAIT, MSG_TRUNC, MSG_NOSIGNAL = int(socket.MSG_DONTWAIT), int(socket.MSG_TRUNC), int(socket.MSG_NOSIGNAL)
 EAGAIN, EINTR, EINVAL, EMSGSIZE = -errno.EAGAIN, -errno.EINTR, -errno.EINVAL, -errno.EMSGSIZE
+EIO, EOPNOTSUPP = -errno.EIO, -errno.EOPNOTSUPP
 ENOBUFS, ECONNREFUSED = -errno.ENOBUFS, -errno.ECONNREFUSED
 ENETDOWN, ENXIO, ENODEV = -errno.ENETDOWN, -errno.ENXIO, -errno.ENODEV
 
@@ -63,6 +81,16 @@ def make_messages() -> tuple[NDArray[Any], NDArray[Any]]:
     return iov, messages
 
 
+def make_controls(messages: NDArray[Any], kind: int) -> NDArray[Any]:
+    """A CONTROL for each message, of type UDP_SEGMENT or UDP_GRO."""
+    controls = np.zeros(len(messages), CONTROL)
+    controls["bytes"] = CONTROL_SEGMENT + (2 if kind == UDP_SEGMENT else 4)
+    controls["level"] = SOL_UDP
+    controls["type"] = kind
+    messages["control"] = address_of(controls) + np.arange(len(messages)) * CONTROL_BYTES
+    return controls
+
+
 @njit
 def note_error(port: int, result: int) -> None:
     """Count a failed call; ``result`` is its -errno."""
@@ -72,16 +100,42 @@ def note_error(port: int, result: int) -> None:
 
 
 @njit
-def set_message(port: int, index: int, address: int, length_bytes: int) -> None:
-    """Make message ``index`` the frame at an address."""
+def set_frame(port: int, index: int, address: int, length_bytes: int) -> None:
+    """Make the frame at an address the one that `transmit` sends as number ``index``."""
+    piece = load_i64(port_at(port).messages_out + MESSAGE_IOV) + index * IOV_BYTES
+    store_i64(piece, address)
+    store_i64(piece + IOV_LENGTH, length_bytes)
+
+
+@njit
+def _gather(port: int, first: int, count: int) -> int:
+    """Messages of the frames ``first`` and on, of ``count``; how many messages."""
     state = port_at(port)
-    message = state.messages_out + index * MESSAGE_BYTES
-    iov = load_i64(message + MESSAGE_IOV)
-    store_i64(iov, address)
-    store_i64(iov + IOV_LENGTH, length_bytes)
-    if state.connected == 0:
-        store_i64(message + MESSAGE_NAME, state.remote)
-        store_u32(message + MESSAGE_NAME_BYTES, state.remote_bytes)
+    pieces = load_i64(state.messages_out + MESSAGE_IOV)
+    piece, last = pieces + first * IOV_BYTES, pieces + count * IOV_BYTES
+    messages = 0
+    while piece < last:
+        length = load_i64(piece + IOV_LENGTH)
+        frames = 1
+        most = min(state.most_segments, MOST_SEGMENTS_BYTES // length) if length > 0 else 1
+        end = piece + IOV_BYTES
+        while end < last and frames < most and load_i64(end + IOV_LENGTH) == length:
+            frames += 1
+            end += IOV_BYTES
+        message = state.messages_out + (first + messages) * MESSAGE_BYTES
+        store_i64(message + MESSAGE_IOV, piece)
+        store_i64(message + MESSAGE_IOV_COUNT, frames)
+        if frames > 1:
+            store_i64(message + MESSAGE_CONTROL_BYTES, CONTROL_BYTES)
+            store_u16(load_i64(message + MESSAGE_CONTROL) + CONTROL_SEGMENT, length)
+        else:
+            store_i64(message + MESSAGE_CONTROL_BYTES, 0)
+        if state.connected == 0:
+            store_i64(message + MESSAGE_NAME, state.remote)
+            store_u32(message + MESSAGE_NAME_BYTES, state.remote_bytes)
+        messages += 1
+        piece = end
+    return messages
 
 
 @njit
@@ -101,19 +155,21 @@ def _count_lost(port: int, result: int) -> None:
 
 @njit
 def transmit(port: int, count: int) -> int:
-    """Send the first ``count`` messages; how many are dealt with, sent or lost. Fewer only when the socket is full."""
+    """Send the first ``count`` frames; how many are dealt with, sent or lost. Fewer only when the socket is full."""
     state = port_at(port)
-    messages = state.messages_out
     done = 0
     refusals = 0
     while done < count:
-        first = messages + done * MESSAGE_BYTES
-        sent = sendmmsg(state.socket, first, count - done, MSG_DONTWAIT | MSG_NOSIGNAL)
+        messages = _gather(port, done, count)
+        message = state.messages_out + done * MESSAGE_BYTES
+        frames = load_i64(message + MESSAGE_IOV_COUNT)
+        sent = sendmmsg(state.socket, message, messages, MSG_DONTWAIT | MSG_NOSIGNAL)
         if sent > 0:
-            for index in range(done, done + sent):
-                state.out_frames += 1
-                state.out_bytes += load_u32(messages + index * MESSAGE_BYTES + MESSAGE_LENGTH)
-            done += sent
+            for index in range(sent):
+                frames = load_i64(message + index * MESSAGE_BYTES + MESSAGE_IOV_COUNT)
+                state.out_frames += frames
+                state.out_bytes += load_u32(message + index * MESSAGE_BYTES + MESSAGE_LENGTH)
+                done += frames
         elif sent in (EAGAIN, ENOBUFS):
             state.blocked = 1
             break
@@ -121,9 +177,13 @@ def transmit(port: int, count: int) -> int:
             # a refusal or an interface that went down concerns an earlier frame; this one has not been tried yet
             stale = sent in (ECONNREFUSED, ENETDOWN) and refusals == 0
             refusals = 1 if stale else 0
-            if not stale:
-                _count_lost(port, sent)
-                done += 1
+            if not stale and frames > 1 and sent in (EINVAL, EMSGSIZE, EIO, EOPNOTSUPP):
+                # the path does not take segments, or not of this length: each alone tells
+                state.most_segments = 1
+            elif not stale:
+                for _ in range(frames):
+                    _count_lost(port, sent)
+                done += frames
             elif sent == ECONNREFUSED:
                 note_error(port, sent)
     return done
@@ -166,7 +226,7 @@ def flush_ring(port: int) -> Any:
     while done < tail:
         count = min(tail - done, MESSAGES)
         for index in range(count):
-            set_message(port, index, tx_frame(ring, done + index), tx_length(ring, done + index))
+            set_frame(port, index, tx_frame(ring, done + index), tx_length(ring, done + index))
         moved = transmit(port, count)
         done += moved
         if moved < count:

@@ -15,20 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from emulator.native.pages import address_of, aligned_bytes
+from emulator.native.pages import CACHE_LINE_BYTES, address_of, aligned_bytes
 from emulator.ports.batch import CELL_BYTES, FRAME_HEADROOM_BYTES, TxPortTable
 from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.rings import POST
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.port import SwitchPort, make_private_ring
-from emulator.ports.sockets.mmsg import MESSAGES, make_messages
+from emulator.ports.sockets.mmsg import MESSAGES, SOL_UDP, UDP_GRO, UDP_SEGMENT, make_controls, make_messages
 from emulator.ports.sockets.udp_loops import SOCKADDR_BYTES
 from emulator.ports.spec import INHERITED, PortSpec
 from emulator.ports.state import WireKind
 
 SOCKET_BUFFER_BYTES = 4 << 20
 """Room for two windows of 512 frames of 256 lanes as the kernel counts them, 2,304 bytes each; it may grant less."""
+
+MESSAGE_BYTES = 65_536 + CACHE_LINE_BYTES
+"""Room for the datagrams of one message, an IP packet at most before it is segmented. Not a power of two, or the first
+lines of all messages would share few places in a cache. Pages that nothing arrives in cost nothing."""
+
+MOST_SEGMENTS = 16
+"""Frames of one message. Four ranks over veth at 1 Gbit/s and 256 lanes, 16 MiB: 713 ms with 1, 190 with 8, 160 with
+16, 32 or 60; more are longer bursts for the queues on the way and gain nothing."""
 
 TX_CELLS = 1024
 HOST_POSTS = 2048
@@ -91,6 +99,16 @@ def _forbid_fragments(opened: socket.socket) -> None:
         opened.setsockopt(socket.IPPROTO_IPV6, IPV6_MTU_DISCOVER, PMTUDISC_DO)
 
 
+def _joins_datagrams(opened: socket.socket) -> bool:
+    """Have datagrams come many in a message where the kernel can (Linux 5.0); whether they may be sent so, too."""
+    try:
+        opened.setsockopt(SOL_UDP, UDP_GRO, 1)
+        opened.setsockopt(SOL_UDP, UDP_SEGMENT, 0)
+    except OSError:
+        return False
+    return True
+
+
 def _explain(error: OSError) -> str:
     advice = {
         errno.EADDRINUSE: "its local UDP port is in use; choose another, 0 for any, or end the process that has it",
@@ -119,18 +137,21 @@ class UdpWire:
 
     def __init__(self, spec: PortSpec, state: Any) -> None:
         self.socket = open_socket(spec)
-        self._cells = aligned_bytes(MESSAGES * CELL_BYTES + FRAME_HEADROOM_BYTES)
+        self._cells = aligned_bytes(MESSAGES * MESSAGE_BYTES + FRAME_HEADROOM_BYTES)
         self._names = np.zeros((MESSAGES, SOCKADDR_BYTES), np.uint8)
         self._remote = np.zeros(SOCKADDR_BYTES, np.uint8)
         self._iov_in, self._messages_in = make_messages()
         self._iov_out, self._messages_out = make_messages()
         first = address_of(self._cells) + FRAME_HEADROOM_BYTES
-        self._iov_in["base"] = first + np.arange(MESSAGES) * CELL_BYTES
-        self._iov_in["length"] = CELL_BYTES
+        self._iov_in["base"] = first + np.arange(MESSAGES) * MESSAGE_BYTES
+        self._iov_in["length"] = 65_536
+        self._controls_in = make_controls(self._messages_in, UDP_GRO)
+        self._controls_out = make_controls(self._messages_out, UDP_SEGMENT)
         connected = spec.remote is not None
         if not connected:
             self._messages_in["name"] = address_of(self._names) + np.arange(MESSAGES) * SOCKADDR_BYTES
         state["kind"] = WireKind.UDP
+        state["most_segments"] = MOST_SEGMENTS if _joins_datagrams(self.socket) else 1
         state["connected"] = connected
         state["socket"] = self.socket.fileno()
         state["messages_in"] = address_of(self._messages_in)

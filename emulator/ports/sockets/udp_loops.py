@@ -1,6 +1,7 @@
 """Compiled: frames as datagrams, many per system call. ``udp`` makes the sockets; nothing here waits.
 
 A datagram that can't be sent is lost, as on any network, and counted by its reason: only a full socket buffer keeps it.
+A message may have many datagrams of one length (UDP_GRO, udp(7)): they lie one behind the other in its buffer.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ from typing import Any
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i64, load_u32, store_i64, store_u32
 from emulator.native.syscalls import recvmmsg
-from emulator.ports.batch import batch_append, batch_room, tx_ring_at
+from emulator.ports.batch import CELL_BYTES, batch_append, batch_room, tx_ring_at
 from emulator.ports.cable.rings import POST_BYTES, POST_LENGTH
 from emulator.ports.sockets.mmsg import (
+    CONTROL_BYTES,
+    CONTROL_SEGMENT,
+    CONTROL_TYPE,
     EAGAIN,
     EINTR,
     MESSAGE_BYTES,
+    MESSAGE_CONTROL,
+    MESSAGE_CONTROL_BYTES,
     MESSAGE_FLAGS,
     MESSAGE_IOV,
     MESSAGE_LENGTH,
@@ -24,10 +30,11 @@ from emulator.ports.sockets.mmsg import (
     MESSAGES,
     MSG_DONTWAIT,
     MSG_TRUNC,
+    UDP_GRO,
     flush_ring,
     note_error,
     rewind_ring,
-    set_message,
+    set_frame,
     transmit,
 )
 from emulator.ports.state import (
@@ -43,9 +50,10 @@ def _receive(port: int, first: int, count: int) -> int:
     """recvmmsg into messages ``first`` and on; an error left behind by an earlier datagram is noted and passed over."""
     state = port_at(port)
     messages = state.messages_in
-    if state.connected == 0:
-        for index in range(first, first + count):
-            store_u32(messages + index * MESSAGE_BYTES + MESSAGE_NAME_BYTES, SOCKADDR_BYTES)
+    for message in range(messages + first * MESSAGE_BYTES, messages + (first + count) * MESSAGE_BYTES, MESSAGE_BYTES):
+        store_i64(message + MESSAGE_CONTROL_BYTES, CONTROL_BYTES)
+        if state.connected == 0:
+            store_u32(message + MESSAGE_NAME_BYTES, SOCKADDR_BYTES)
     received = 0
     for _ in range(2):
         received = recvmmsg(state.socket, messages + first * MESSAGE_BYTES, count, MSG_DONTWAIT, 0)
@@ -57,29 +65,62 @@ def _receive(port: int, first: int, count: int) -> int:
 
 
 @njit
+def _segment_bytes(message: int) -> int:
+    """Length of the datagrams of a message, but for the last, which may be shorter."""
+    control = load_i64(message + MESSAGE_CONTROL)
+    several = load_i64(message + MESSAGE_CONTROL_BYTES) != 0 and load_u32(control + CONTROL_TYPE) == UDP_GRO
+    return load_u32(control + CONTROL_SEGMENT) if several else load_u32(message + MESSAGE_LENGTH)
+
+
+@njit
+def _hand_over(port: int, batch: int, most: int) -> int:
+    """Append up to ``most`` of the frames that have been received to a batch; how many were dealt with."""
+    state = port_at(port)
+    taken = 0
+    while state.in_next < state.in_messages and taken < most:
+        message = state.messages_in + state.in_next * MESSAGE_BYTES
+        end, segment = load_u32(message + MESSAGE_LENGTH), _segment_bytes(message)
+        position = state.in_position
+        truncated = load_u32(message + MESSAGE_FLAGS) & MSG_TRUNC != 0
+        while taken < most:
+            length = min(segment, end - position)
+            if truncated or length > CELL_BYTES:
+                state.too_long_in += 1
+            else:
+                batch_append(batch, load_i64(load_i64(message + MESSAGE_IOV)) + position, length, state.number)
+                state.in_frames += 1
+                state.in_bytes += length
+            taken += 1
+            position += length
+            if position >= end:
+                state.in_next += 1
+                position = 0
+                break
+        state.in_position = position
+    return taken
+
+
+@njit
 def udp_receive(port: int, batch: int, most: int) -> Any:
     """Append up to ``most`` datagrams to a batch; their buffers are used again after udp_release."""
     state = port_at(port)
-    used = state.in_next
-    room = min(most, batch_room(batch), MESSAGES - used)
+    most = min(most, batch_room(batch))
+    taken = _hand_over(port, batch, most)
+    used = state.in_messages
+    room = min(most - taken, MESSAGES - used)
     if room <= 0:
-        return 0
+        return taken
     received = _receive(port, used, room)
-    messages = state.messages_in
-    number = state.number
-    for index in range(used, used + received):
-        message = messages + index * MESSAGE_BYTES
-        length = load_u32(message + MESSAGE_LENGTH)
-        if load_u32(message + MESSAGE_FLAGS) & MSG_TRUNC:
-            state.too_long_in += 1
-            continue
-        batch_append(batch, load_i64(load_i64(message + MESSAGE_IOV)), length, number)
-        state.in_frames += 1
-        state.in_bytes += length
     if received > 0 and state.connected == 0:
-        _learn(port, messages + (used + received - 1) * MESSAGE_BYTES)
-    state.in_next = used + received
-    return received
+        _learn(port, state.messages_in + (used + received - 1) * MESSAGE_BYTES)
+    state.in_messages = used + received
+    return taken + _hand_over(port, batch, most - taken)
+
+
+@njit
+def udp_has_input(port: int) -> Any:
+    """Whether received frames wait for room in a batch; what the kernel has is ppoll's to report."""
+    return port_at(port).in_next < port_at(port).in_messages
 
 
 @njit
@@ -94,7 +135,8 @@ def _learn(port: int, message: int) -> None:
 @njit
 def udp_release(port: int) -> None:
     """The received frames have been read."""
-    port_at(port).in_next = 0
+    if not udp_has_input(port):
+        port_at(port).in_next = port_at(port).in_messages = 0
 
 
 @njit
@@ -154,7 +196,7 @@ def udp_host_flush(port: int) -> Any:
         count = min(end - done, MESSAGES)
         for index in range(count):
             post = posts + ((done + index) & mask) * POST_BYTES
-            set_message(port, index, load_i64(post), load_u32(post + POST_LENGTH))
+            set_frame(port, index, load_i64(post), load_u32(post + POST_LENGTH))
         moved = transmit(port, count)
         done += moved
         if moved < count:

@@ -12,7 +12,7 @@ from emulator.ports.batch import batch_at
 from emulator.ports.cable.bell import bell_cancel, bell_prepare, bell_sleep
 from emulator.ports.host import SPIN_NS, SPINS_PER_CLOCK
 from emulator.ports.interface.packet_socket import packet_has_input, packet_receive, packet_release
-from emulator.ports.sockets.mmsg import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_message, transmit
+from emulator.ports.sockets.mmsg import MESSAGE_BYTES, MESSAGES, MSG_DONTWAIT, set_frame, transmit
 
 NAP_NS = 50_000
 """Sleep of a receiver without input: it shares its core with the sender, and its ring holds thousands of frames."""
@@ -67,7 +67,7 @@ def _pass_on(port: int, out: int, batch: int) -> Any:
     count = frames.count
     addresses, lengths = frames.addresses, frames.lengths
     for index in range(count):
-        set_message(out, index, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index))
+        set_frame(out, index, load_i64(addresses + 8 * index), load_u32(lengths + 4 * index))
     if count > 0:
         transmit(out, count)
         packet_release(port)
@@ -110,7 +110,7 @@ def _contribute(port: int, frames: int, stride: int, length: int, chunk_at: int,
     for index in range(count):
         frame = frames + index * stride
         store_u32(frame + chunk_at, _swap32((first + index) & 0xFFFFFFFF))
-        set_message(port, index, frame, length)
+        set_frame(port, index, frame, length)
     transmit(port, count)
 
 

@@ -41,7 +41,7 @@ from emulator.ports.host import (
 )
 from emulator.ports.opening import open_host_port
 from emulator.ports.port import port_flush, port_has_input, port_receive, port_refresh, port_release
-from emulator.ports.sockets.mmsg import MESSAGES, MSG_DONTWAIT
+from emulator.ports.sockets.mmsg import MESSAGES, MSG_DONTWAIT, make_messages
 from emulator.ports.sockets.udp import UdpSwitchPort
 from emulator.ports.spec import parse_port
 from hostagent.cli.bench.runner import Report, Row
@@ -220,8 +220,11 @@ def _measure_udp(rounds: int) -> tuple[float, float]:
     def ours() -> float:
         return _rate(lambda: _udp_stream(host.address, switch.address, batch.record_address, pool.address, rounds))
 
+    iov, messages = make_messages()
+    iov["base"], iov["length"] = pool.address, FRAME_BYTES
+
     def plain() -> float:
-        out, into = int(host.state["messages_out"]), int(switch.state["messages_in"])
+        out, into = address_of(messages), int(switch.state["messages_in"])
         return _rate(lambda: _plain_udp(int(host.state["socket"]), out, int(switch.state["socket"]), into, rounds))
 
     ours(), plain()

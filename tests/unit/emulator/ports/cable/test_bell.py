@@ -135,7 +135,7 @@ def _pong(mine: int, sleeper: int, theirs: int, bell: int, fifo: int, rounds: in
 
 @pytest.mark.parametrize("poll", [False, True])
 def test_no_wake_up_is_lost_between_two_that_always_sleep(poll: bool) -> None:
-    rounds = 20_000
+    rounds = 4_000
     words = np.zeros(32, np.int64)
     first, second = address_of(words), address_of(words) + 128
     bells = [Bell(shared=False, poll=poll) for _ in range(2)]

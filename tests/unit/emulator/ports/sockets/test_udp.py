@@ -12,10 +12,13 @@ from emulator.ports.batch import CELL_BYTES, FrameBatch, TxPortTable
 from emulator.ports.errors import PortError
 from emulator.ports.host import INPUT
 from emulator.ports.opening import open_host_port
+from emulator.ports.port import port_has_input
 from emulator.ports.sockets.udp import UdpHostPort, UdpSwitchPort
 from emulator.ports.spec import INHERITED, parse_port
 
 PATIENCE_NS = 10_000_000_000
+SO_NO_CHECK = 11
+"""asm-generic/socket.h; Python's socket module does not name it."""
 
 
 class Pair:
@@ -98,6 +101,39 @@ def test_more_frames_than_a_system_call_takes(pair: Pair) -> None:
     while len(back) < 200:
         back += pair.came()
     assert back == sent
+
+
+def test_frames_of_one_length_share_messages_and_nothing_else(pair: Pair) -> None:
+    assert pair.host.state["most_segments"] > 1, "a kernel of the last years segments datagrams"
+    sent = [bytes([number]) * length for number, length in enumerate([1000] * 40 + [999, 1000, 1000, 0, 0, 7, 7, 7])]
+    pair.up(*sent)
+    assert [frame for _, frame in pair.taken()] == sent
+    assert pair.switch.statistics().frames_in == pair.host.statistics().frames_out == len(sent)
+    assert pair.switch.statistics().bytes_in == pair.host.statistics().bytes_out == sum(map(len, sent))
+
+
+def test_a_batch_without_room_leaves_the_rest_of_a_message_for_the_next(pair: Pair) -> None:
+    sent = [bytes([number]) * 100 for number in range(16)]
+    pair.up(*sent)
+    got = []
+    for most in (1, 5, 3, 7):
+        batch = FrameBatch(most)
+        assert pair.switch.receive_into(batch) == most
+        got += [frame for _, frame in batch.frames()]
+        pair.switch.release()
+        assert port_has_input(pair.switch.address) == (len(got) < 16)
+    assert got == sent
+
+
+def test_where_segments_are_refused_each_frame_goes_alone(pair: Pair) -> None:
+    # the kernel does not segment datagrams without checksums
+    with socket.socket(fileno=os.dup(int(pair.host.state["socket"]))) as alias:
+        alias.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
+    sent = [bytes([number]) * 100 for number in range(16)]
+    pair.up(*sent)
+    assert [frame for _, frame in pair.taken()] == sent
+    assert pair.host.state["most_segments"] == 1
+    assert pair.host.statistics().drops == {}
 
 
 def test_frames_received_before_a_release_are_not_overwritten(pair: Pair) -> None:
