@@ -237,25 +237,36 @@ class SimulatedJob:
 
     # --- calls ---
 
-    def allreduce(self, elements: int, progress: Callable[[int], None] | None = None) -> Call:
-        """A sum of float32 tensors, submitted on all ranks at the same time. ``progress`` is called
-        with the hops of all calls so far. Raises SimulationFailed, and JobEnded where the faults have ended it."""
+    def allreduce(
+        self,
+        elements: int,
+        progress: Callable[[int], None] | None = None,
+        starts_ns: Sequence[int] = (),
+    ) -> Call:
+        """A sum of float32 tensors, submitted on all ranks at the same time, or ``starts_ns`` from now, by rank.
+        ``progress`` is called with the hops of all calls so far. Raises SimulationFailed, and JobEnded where the faults
+        have ended it."""
         tensors = Tensors(self.count, elements)
         before, start_ns = self._counters(), self.network.now_ns
         stored = [rank.core.statistics()["chunks_stored"] for rank in self.ranks]
         needed = scratch_bytes(int(OperationKind.SUM), int(DType.FLOAT32), False, elements, self.lanes)
         scratch = [np.empty(needed, np.uint8) for _ in self.ranks]
         self._compare_results(tensors, elements)
-        for number, (rank, name) in enumerate(zip(self.ranks, self.tree.hosts, strict=True)):
+        first_ns = min(starts_ns, default=0)
+        offsets_ns = [each - first_ns for each in starts_ns] or [0] * self.count
+        for number in sorted(range(self.count), key=offsets_ns.__getitem__):
+            rank, name = self.ranks[number], self.tree.hosts[number]
+            if offsets_ns[number]:
+                self._play(start_ns + offsets_ns[number], progress)
             given, taken = (Span(address_of(each), 0, elements) for each in tensors.of(number))
             operation = Operation("all_reduce", OperationKind.SUM, "float32", 4, elements, given, taken)
             self._request[0] = request_of(operation, address_of(scratch[number]))
             if core_submit(rank.core.address, address_of(self._request)) < 0 and not self.cause:
                 raise SimulationFailed(f"the core of {name} refuses the operation")
-        for name in self.tree.hosts:
             if name not in self.faults.killed:
                 self.network.submitted(name)
-        self._play(start_ns + self._limit_ns, progress)
+        if not self._play(start_ns + self._limit_ns, progress):
+            raise self._stuck()
         chunks = {rank.core.statistics()["chunks_stored"] - was for rank, was in zip(self.ranks, stored, strict=True)}
         self._check(tensors, chunks)
         after = self._counters()
@@ -265,19 +276,18 @@ class SimulatedJob:
             *(now - then for now, then in zip(after, before, strict=True)),
         )
 
-    def _play(self, limit_ns: int, progress: Callable[[int], None] | None) -> None:
-        """Let the call and the faults happen, until it ends."""
+    def _play(self, until_ns: int, progress: Callable[[int], None] | None) -> bool:
+        """Let the call and the faults happen until a time. True: all ranks have finished what they have been given."""
         while not self.cause:
-            due_ns = min(limit_ns, self.faults.next_time_ns())
+            due_ns = min(until_ns, self.faults.next_time_ns())
             if self.network.run(due_ns, progress):
-                break
-            if due_ns >= limit_ns:
-                raise self._stuck(limit_ns)
+                return True
+            if due_ns >= until_ns:
+                return False
             self.faults.play(due_ns)
-        if self.cause:
-            raise JobEnded(self.cause)
+        raise JobEnded(self.cause)
 
-    def _stuck(self, limit_ns: int) -> Exception:
+    def _stuck(self) -> Exception:
         """What keeps a call from ending, as far as the switches have told the ranks."""
         if not self.faults.happened:
             return SimulationFailed("the sum does not end")
