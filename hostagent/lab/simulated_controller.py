@@ -87,6 +87,7 @@ class SimulatedController:
         for session in self.sessions:
             self._send(session, pb.ClientMessage(request=1, join=session.join))
         self._perform()
+        self.play(0)  # the first heartbeats
 
     # --- what happens ---
 

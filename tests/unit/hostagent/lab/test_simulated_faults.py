@@ -91,7 +91,7 @@ def test_a_slow_host_holds_the_others_up(share: str) -> None:
 def test_a_switch_that_was_killed_gets_the_job_again(topology: Topology) -> None:
     job, (call, after) = played("{at: 2ms, restart: s0, for: 50ms}", topology, calls=2)
     assert 50_000_000 < call.elapsed_ns < 100_000_000
-    assert after.retransmissions == 0
+    assert after.elapsed_ns < 15_000_000
     assert [str(entry["what"]) for entry in job.faults.happened] == ["s0 killed", "s0 is started again"]
 
 
