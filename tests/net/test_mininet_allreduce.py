@@ -71,12 +71,38 @@ def test_the_star_in_virtual_time(tmp_path: Path) -> None:
         assert int(row["sent_bytes"]) >= frames * frame_bytes
 
 
-def test_virtual_time_simulates_loss_and_delay_alone() -> None:
-    done = run("--on", "virtual", "--impair", "loss=0.01&jitter=1ms")
+def test_faults_in_virtual_time(tmp_path: Path) -> None:
+    script = tmp_path / "faults.yaml"
+    script.write_text("faults: [{at: 5ms, impair: h1-s1, loss: 5%, for: 20ms}, {at: 30ms, restart: s1, for: 10ms}]")
+    words = ["--workers", "2", "--sizes", "256KiB", "--calls", "2", "--impair", "jitter=100us&corrupt=0.01"]
+    done = run(*words, "--on", "virtual", "--faults", str(script), "--out", str(tmp_path), "--capture", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("fault at ") == 4
+    assert {row["faults"] for row in rows_of(tmp_path / "calls.csv")} == {"faults.yaml"}
+    links = {"h1->s1", "s1->h1", "h2->s1", "s1->h2"}
+    assert set(read_capture(str(tmp_path / "p4-100Mbit" / "links.pcapng")).interfaces) == links
+
+
+def test_a_fault_that_ends_the_job_in_virtual_time_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "faults.yaml").write_text("faults: [{at: 5ms, kill: h2}]")
+    done = run("--workers", "2", "--on", "virtual", "--faults", str(tmp_path / "faults.yaml"))
     assert done.returncode == 1
-    assert done.stderr == (
-        "allreduce.py: --on virtual simulates loss and delay alone, not all of 'loss=0.01&jitter=1ms'\n"
-    )
+    assert "allreduce.py: the job has ended in virtual time: rank 1" in done.stderr
+
+
+@NEEDS_ROOT
+def test_live_and_virtual_time_side_by_side(tmp_path: Path) -> None:
+    words = ["--workers", "2", "--rate", "50", "--sizes", "64KiB", "--calls", "2", "--beside", "virtual"]
+    done = run(*words, "--on", "namespaces", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "in virtual time" in done.stdout
+    rows = rows_of(tmp_path / "calls.csv")
+    assert [(row["backend"], row["call"]) for row in rows] == [("netsum", "1"), ("netsum", "2")]
+    for row in rows:
+        live_ms, virtual_ms = float(row["ms"]), float(row["virtual_ms"])
+        assert virtual_ms > float(row["links_alone_ms"])
+        assert float(row["difference_percent"]) == pytest.approx(100 * (virtual_ms / live_ms - 1), abs=0.1)
+    assert "difference_percent" in (tmp_path / "report.html").read_text()
 
 
 def test_losses_and_trees_are_swept_in_virtual_time(tmp_path: Path) -> None:
