@@ -9,16 +9,15 @@ Time 0 is that of the network: the beginning of the first call. A fault comes af
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from emulator.network.faults.parts import CONTROLLER, Kill, Restart, Script, Slow
 from emulator.network.faults.schedule import Change, LinkFaults, Schedule
+from emulator.network.frames.network import Network
 from emulator.network.frames.records import NEVER_NS
 from emulator.ports.spec import Impairments
 from hostagent.lab.simulated_controller import SimulatedController
-
-if TYPE_CHECKING:
-    from hostagent.lab.simulated_job import SimulatedJob
 
 
 def needs_controller(script: Script) -> bool:
@@ -31,10 +30,19 @@ class SimulatedFaults:
     """Plays a script; ``happened`` is what has been so far."""
 
     def __init__(
-        self, script: Script, usual: Impairments, job: SimulatedJob, controller: SimulatedController | None
+        self,
+        script: Script,
+        usual: Impairments,
+        network: Network,
+        hosts: Sequence[str],
+        switches: Collection[str],
+        load_again: Callable[[str], None],
+        controller: SimulatedController | None,
     ) -> None:
-        """``usual``: of all links, without a fault; ``controller``: where `needs_controller`."""
-        self._job, self._controller = job, controller
+        """``usual``: of all links, without a fault; ``hosts``, ``switches``: that take part, hosts in order of ranks;
+        ``load_again``: a switch's program; ``controller``: where `needs_controller`."""
+        self._network, self._hosts, self._switches = network, hosts, switches
+        self._load_again, self._controller = load_again, controller
         self._schedule = Schedule(script)
         self._links = LinkFaults(script.seed, lambda name: usual)
         self.killed: set[str] = set()
@@ -60,7 +68,7 @@ class SimulatedFaults:
             self._controller.play(now_ns)
 
     def _apply(self, change: Change, now_ns: int) -> None:
-        network, hosts, kind = self._job.network, self._job.tree.hosts, change.fault.kind
+        network, hosts, kind = self._network, self._hosts, change.fault.kind
         if isinstance(kind, Slow):
             share = kind.share if change.begins else 1.0
             network.slow(kind.host, share)
@@ -77,13 +85,13 @@ class SimulatedFaults:
             else:
                 self._of_controller.start(now_ns)
         elif isinstance(kind, Restart):
-            if kind.node not in self._job.switches:
+            if kind.node not in self._switches:
                 return
             if change.begins:
                 network.stop(kind.node)
                 self._of_controller.switch_lost(kind.node, now_ns)
             else:
-                self._job.load_again(kind.node)
+                self._load_again(kind.node)
                 self._of_controller.switch_ready(kind.node, now_ns)
         else:
             for name in self._links.apply(change):

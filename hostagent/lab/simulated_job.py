@@ -151,7 +151,9 @@ class SimulatedJob:
         self._job, self._epoch = next((part.job, part.epoch) for part in self._installed.values())
         self.ranks = [self._add_rank(rank, name) for rank, name in enumerate(self.tree.hosts)]
         script = replace(faults, seed=faults.seed or seed) if faults is not None else Script((), seed)
-        self.faults = SimulatedFaults(script, replace(usual, seed=usual.seed or script.seed), self, controller)
+        usual = replace(usual, seed=usual.seed or script.seed)
+        taking_part = self.tree.hosts, self.switches, self._load_again
+        self.faults = SimulatedFaults(script, usual, self.network, *taking_part, controller)
         self._request = np.zeros(1, REQUEST)
 
     def _add_switches(self) -> None:
@@ -214,7 +216,7 @@ class SimulatedJob:
             install_job(self.switches[name], self._ids, part)
             self._installed[name] = part
 
-    def load_again(self, name: str) -> None:
+    def _load_again(self, name: str) -> None:
         """A switch that was killed has its program again, and no job."""
         self.switches[name].load(self._program)
         self.network.start_again(name, self.switches[name])

@@ -129,6 +129,14 @@ def test_a_job_that_a_fault_ends_says_why(network: Path, tmp_path: Path) -> None
     assert "the job has ended at 2.000 s: rank 3 of group 'simulated' (process 3 on h3) has died" in result.stderr
 
 
+def test_a_wrong_script_is_said_as_by_a_live_run(network: Path, tmp_path: Path) -> None:
+    (tmp_path / "faults.yaml").write_text("faults: [{at: 1s, down: h2-s0}]")
+    result = netsum("topology", "simulate", network, "--faults", tmp_path / "faults.yaml")
+    assert result.exit_code == 2
+    text = "faults.yaml:1: faults[0].down: there is no link 'h2-s0' in tree-2x2 (did you mean"
+    assert text in " ".join(result.output.split())
+
+
 def test_hosts_are_the_first_ones(tmp_path: Path) -> None:
     write_topology(star(5), tmp_path / "net.yaml")
     result = netsum(
