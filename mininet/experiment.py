@@ -33,6 +33,8 @@ AGGREGATORS = {"p4": "in the switch", "server": "in a rack server"}
 GLOO = "gloo"
 BESIDE = "virtual_ms"
 """Column of a live call's time in virtual time."""
+LIVE = "live_ms"
+"""The other way round, in a picture."""
 MOST_WORKERS = 64
 MOST_PANELS_IN_A_ROW = 3
 Row: TypeAlias = dict[str, Any]
@@ -256,18 +258,16 @@ def _grouped(rows: Sequence[Row], words: str) -> dict[str, list[Row]]:
         groups.setdefault(", ".join(filter(None, (named, tree and f"tree {tree}", job))), []).append(row)
     for name, mine in list(groups.items()):
         if BESIDE in mine[0]:
-            groups[f"{name}, in virtual time ({_difference(mine)} %)"] = [{**row, "ms": row[BESIDE]} for row in mine]
+            groups[f"{name}, in virtual time"] = [{**row, "ms": row[BESIDE], LIVE: row["ms"]} for row in mine]
     return groups
 
 
 def _difference(rows: Sequence[Row]) -> str:
-    """Of medians in virtual time from live ones, in percent: the least and the largest of all points."""
-    points: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        points.setdefault(tuple(row[axis.column] for axis in (LOSS, RATE, SIZE)), []).append(row)
-    medians = [[statistics.median(row[name] for row in group) for name in ("ms", BESIDE)] for group in points.values()]
-    found = sorted({f"{100 * (virtual / live - 1):+.0f}" for live, virtual in medians}, key=int)
-    return " to ".join(dict.fromkeys((found[0], found[-1])))
+    """Of the median in virtual time from the live one; nothing where the rows are not of both."""
+    if LIVE not in rows[0]:
+        return ""
+    virtual, live = (statistics.median(row[name] for row in rows) for name in ("ms", LIVE))
+    return f"{100 * (virtual / live - 1):+.1f} %"
 
 
 def _spread(groups: Sequence[Sequence[Row]]) -> tuple[list[float], tuple[list[float], list[float]]]:
@@ -285,6 +285,10 @@ def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, label: str) -> None:
     medians, spread = _spread(groups)
     (drawn, *_) = axes.errorbar(places, medians, yerr=spread, fmt="o-", capsize=3, label=label)
     axes.plot(places, [group[0]["links_alone_ms"] for group in groups], "--", color=drawn.get_color(), alpha=0.7)
+    for place, median, group in zip(places, medians, groups, strict=True):
+        axes.annotate(
+            _difference(group), (place, median), (0, -14), textcoords="offset points", ha="center", fontsize=8
+        )
 
 
 def _draw_bars(axes: Any, rows: Sequence[Row], label: str, words: str) -> None:
@@ -295,6 +299,7 @@ def _draw_bars(axes: Any, rows: Sequence[Row], label: str, words: str) -> None:
     for height, group in enumerate(groups):
         limit_ms = group[0]["links_alone_ms"]
         axes.plot([limit_ms] * 2, [height - 0.4, height + 0.4], "k--", label="" if height else "links alone")
+        axes.annotate(_difference(group), (0, height), (6, 0), textcoords="offset points", va="center", fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.legend(fontsize=8)
