@@ -8,6 +8,8 @@ entries that the controller gives them, on simulated links (``emulator.network.f
     call = job.allreduce(16_000_000 // 4)
     print(call.elapsed_ns, call.retransmissions, job.network.counts()["h0->s0"])
 
+With a script of faults, links, hosts, switches and the controller do what it says (``simulated_faults``).
+
 How results are verified: rank r adds tensor r mod INPUTS, of whole numbers whose sum is exact. If the ranks' results
 take no more than OWN_MEMORY_BYTES, each rank has its own, and every element of every rank is compared with the sum.
 Else ranks share one result: every RESULT frame that comes to any rank is compared lane by lane with the first of its
@@ -131,10 +133,12 @@ class SimulatedJob:
             losses=every,
             seed=seed,
         )
-        usual = impairments or Impairments(seed=seed)
+        script = replace(faults, seed=faults.seed or seed) if faults is not None else Script((), seed)
+        usual = impairments or Impairments()
+        usual = replace(usual, seed=usual.seed or script.seed)
         if impairments is not None:
             for link in topology.links:
-                self.network.impair(link.name, impairments)
+                self.network.impair(link.name, usual)
         self._limit_ns = limit_ns or (FAULTS_LIMIT_NS if faults else CALL_LIMIT_NS)
         self._has_checksums = faults is not None or usual.flips_bits
         self._program = load("allreduce.p4", {"LANES": str(self.lanes)})
@@ -145,13 +149,11 @@ class SimulatedJob:
         self.cause = ""
         """Why the job has ended, as ranks learn it."""
         self._add_switches()
-        controller = self._make_controller(faults) if faults is not None and needs_controller(faults) else None
+        controller = self._make_controller() if needs_controller(script) else None
         if controller is None:
             self.install(self._entries())
-        self._job, self._epoch = next((part.job, part.epoch) for part in self._installed.values())
+        self._number, self._epoch = next((part.job, part.epoch) for part in self._installed.values())
         self.ranks = [self._add_rank(rank, name) for rank, name in enumerate(self.tree.hosts)]
-        script = replace(faults, seed=faults.seed or seed) if faults is not None else Script((), seed)
-        usual = replace(usual, seed=usual.seed or script.seed)
         taking_part = self.tree.hosts, self.switches, self._load_again
         self.faults = SimulatedFaults(script, usual, self.network, *taking_part, controller)
         self._request = np.zeros(1, REQUEST)
@@ -167,7 +169,7 @@ class SimulatedJob:
         children = tuple(Child(rank, 0, HOST_MAC + 1 + rank, HOST_IP + 1 + rank, allowed) for rank in range(self.count))
         return JobEntries(JOB, 0, EPOCH, 0, self.window, 0, True, SWITCH_MAC, SWITCH_IP, children)
 
-    def _make_controller(self, faults: Script) -> SimulatedController:
+    def _make_controller(self) -> SimulatedController:
         if self.count > MOST_RANKS:
             raise TopologyError(
                 f"{self.count} hosts: a controller, which notices kills and restarts, has jobs of at most {MOST_RANKS}"
@@ -181,7 +183,7 @@ class SimulatedJob:
         addresses = Addresses(HOST_MAC + 1 + rank, SWITCH_MAC, HOST_IP + 1 + rank, SWITCH_IP)
         added = SimulatedRank(
             CoreSettings(
-                self._job,
+                self._number,
                 rank,
                 self.count,
                 self._epoch,
