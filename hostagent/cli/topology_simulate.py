@@ -57,7 +57,9 @@ def _mistakes() -> tuple[type[Exception], ...]:
     option(
         "--capture", type=Path, metavar="FILE", help="File for the frames on links, *.pcapng, with virtual time stamps."
     ),
-    option("--links", metavar="LINK,..", help="What --capture has, as h0->s0,s0-root. Default: all links of the tree."),
+    option(
+        "--links", metavar="LINK,..", help="What --capture has, as 'h0->s0,s0-root'. Default: all links of the tree."
+    ),
     option("--report", type=Path, metavar="FILE", help="HTML page of the calls, the faults and all links."),
     AS_JSON,
     mistakes=_mistakes,

@@ -295,11 +295,13 @@ class SimulatedJob:
         """What keeps a call from ending, as far as the switches have told the ranks."""
         if not self.faults.happened:
             return SimulationFailed("the sum does not end")
-        hosts, missing = self.tree.hosts, set[int]()
+        hosts, said = self.tree.hosts, list[set[int]]()
         for record in (rank.core.record[0] for rank in self.ranks):
             if self.count <= MOST_CHILDREN and record["waiting_chunk"] >= record["floor"]:
-                missing |= {rank for rank in range(self.count) if not int(record["waiting_children"]) >> rank & 1}
-        of_whom = ", ".join(f"{hosts[rank]} (rank {rank})" for rank in sorted(missing)) or "no switch has said of whom"
+                said.append({rank for rank in range(self.count) if not int(record["waiting_children"]) >> rank & 1})
+        # a root waits for all ranks of a leaf, the leaf for some of them
+        missing = sorted((set.intersection(*said) or set.union(*said)) if said else ())
+        of_whom = ", ".join(f"{hosts[rank]} (rank {rank})" for rank in missing) or "no switch has said of whom"
         waited = f"the sum has not ended after {self._limit_ns / 1e9:g} s of virtual time"
         return JobEnded(f"{waited}; contributions are missing: {of_whom}")
 

@@ -73,8 +73,9 @@ def test_a_link_that_comes_back_goes_on(how: str) -> None:
     assert job.network.counts()["h0->s0"].lost > 0
 
 
-def test_a_link_that_stays_down_ends_the_job_and_names_the_rank() -> None:
-    job = job_with("{at: 2ms, down: h1->s0}")
+@pytest.mark.parametrize("topology", [STAR, TREE], ids=lambda t: t.name)
+def test_a_link_that_stays_down_ends_the_job_and_names_the_rank(topology: Topology) -> None:
+    job = job_with("{at: 2ms, down: h1->s0}", topology)
     with pytest.raises(JobEnded, match=r"not ended after 20 s of virtual time; .* missing: h1 \(rank 1\)$"):
         job.allreduce(ELEMENTS)
 
