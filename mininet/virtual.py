@@ -26,8 +26,8 @@ from hostagent.protocol.wire import full_frame_bytes
 QUEUE_PACKETS = 1_000
 """A veth's txqueuelen, which is the limit of HTB's default queue."""
 ONE_FRAME_BYTES = 4 * LANES
-ONE_FRAME_CROSSINGS = 4
-"""Of each level's links by such a call: its exponents go up and down, then its numbers."""
+DELAY_NS = 1_000
+"""To which delays are learnt."""
 Said = Sequence[Mapping[str, Sequence[float]]]
 """What each rank says of its calls."""
 
@@ -58,21 +58,22 @@ class VirtualNetwork:
 
     def learn_delay(self, live: Said) -> None:
         """Have every link take as much longer as live ones do with processes at their ends, which have to wait for a
-        core: as calls of one frame say, that live ranks have made. Nothing is fitted to larger calls."""
-        virtual = self.calls(ONE_FRAME_BYTES, len(live[0]["times_s"]), live)
-        extra_s = _median_s(live) - _median_s(virtual)
-        levels = max(len(self._path(host)) for host in self._topology.hosts)
-        self.host_delay_ns = max(0, round(extra_s * 1e9 / (ONE_FRAME_CROSSINGS * levels)))
-        for link in self._topology.links:
-            self._job.network.change_link(link.name, latency_ns=self.host_delay_ns)
+        core: so much that calls of one frame, which live ranks have made, take as long. Nothing is fitted to larger
+        calls."""
+        least, most, count = 0, round(1e9 * _median_s(live)), len(live[0]["times_s"])
+        while most - least > DELAY_NS:
+            self.set_delay((least + most) // 2)
+            if _median_s(self.calls(ONE_FRAME_BYTES, count, live)) > _median_s(live):
+                most = self.host_delay_ns
+            else:
+                least = self.host_delay_ns
+        self.set_delay(least)
 
-    def _path(self, host: str) -> list[str]:
-        """Links from a host to the root."""
-        up, found = self._job.tree.up, []
-        while host in up:
-            found.append(up[host].name)
-            host = up[host].destination
-        return found
+    def set_delay(self, delay_ns: int) -> None:
+        """Of processes, on every link."""
+        self.host_delay_ns = delay_ns
+        for link in self._topology.links:
+            self._job.network.change_link(link.name, latency_ns=delay_ns)
 
     @contextmanager
     def captured(self, folder: Path) -> Iterator[None]:

@@ -118,8 +118,17 @@ def simulate(
     if len(chosen) > MAXIMUM_WORKERS:
         raise UsageError(f"{len(chosen)} hosts: a job has at most {MAXIMUM_WORKERS} ranks", "--hosts")
     limit_ns = round(timeout * 1e9) if script is not None else None
-    path = {"hosts": chosen, "root": root, "lanes": lanes, "window": window}
-    job = SimulatedJob(topology, **path, loss=loss, seed=seed, faults=script, limit_ns=limit_ns)
+    job = SimulatedJob(
+        topology,
+        hosts=chosen,
+        root=root,
+        lanes=lanes,
+        window=window,
+        loss=loss,
+        faults=script,
+        limit_ns=limit_ns,
+        seed=seed,
+    )
     with _told_if_long():
         SimulatedJob(star(2), lanes=lanes).allreduce(1)  # compiles what the run then has
     done: list[Call] = []

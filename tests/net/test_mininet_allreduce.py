@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 import shutil
 import subprocess
@@ -85,7 +86,19 @@ def test_faults_in_virtual_time(tmp_path: Path) -> None:
     assert set(read_capture(str(tmp_path / "p4-100Mbit" / "links.pcapng")).interfaces) == links
 
 
+def test_the_delay_of_processes_is_learnt_from_calls_of_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a network whose links are known to take 700 us longer, with ranks that begin apart."""
+    monkeypatch.syspath_prepend(str(ROOT / "mininet"))
+    networks, virtual = (importlib.import_module(name) for name in ("networks", "virtual"))
+    slow, copy = (virtual.VirtualNetwork(networks.tree_topology((2,), [50.0, 50.0])) for _ in range(2))
+    slow.set_delay(700_000)
+    apart = [{"starts_s": [0.0, 0.001, 0.0]}, {"starts_s": [0.002, 0.0, 0.0]}]
+    copy.learn_delay([said | starts for said, starts in zip(slow.calls(1024, 3, apart), apart, strict=True)])
+    assert copy.host_delay_ns == pytest.approx(700_000, rel=0.02)
+
+
 @NEEDS_ROOT
+@pytest.mark.slow
 def test_live_and_virtual_time_side_by_side(tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50", "--sizes", "64KiB", "--calls", "2", "--beside", "virtual"]
     done = run(*words, "--on", "namespaces", "--out", str(tmp_path))
