@@ -34,6 +34,7 @@ from emulator.network.frames.links import (
     put,
     read_until,
     set_next,
+    take,
     take_into_batch,
 )
 from emulator.network.frames.records import (
@@ -126,12 +127,16 @@ def deliver(net: Any, source: int) -> None:
     if running_ns(net, node) > net.now_ns:
         set_time(net.sources, net.leaves, source, running_ns(net, node))
         return
-    batch = batch_at(net.batch)
-    batch.count = 0
-    take_into_batch(net, source)
-    if batch.count > 0:
+    if link.stage == 0:
+        entry = take(net, source)
+        address, length = entry.address, entry.length
+    else:
+        batch = batch_at(net.batch)
+        batch.count = 0
+        take_into_batch(net, source)
+        address, length = load_i64(batch.addresses), batch.count * np.int64(load_u32(batch.lengths))
+    if length > 0:
         net.hops += 1
-        address, length = load_i64(batch.addresses), np.int64(load_u32(batch.lengths))
         call_compiled(node.receive, node.state, address, length, net.now_ns)
         pump(net, index)
     if link.stage != 0:

@@ -39,13 +39,13 @@ LINK = np.dtype(
         "destination",  # index of the node it enters
         "port",  # by which it enters the destination
         "ring",  # address of the TX_RING that a switch fills; 0 where the source is a host
+        "stage",  # an IMPAIRMENT record: what happens to frames at its far end; 0: nothing
         "rate_bps",
         "latency_ns",
         "queue_bytes",
         "loss",  # in units of 2^-53
         "seed",
         "number",  # of the next frame: which ones are lost is a hash of seed and number
-        "stage",  # an IMPAIRMENT record: what happens to frames at its far end; 0: nothing
         "interface",  # in the capture, plus 1; 0: not captured
         "length",  # of the frame before, and how long it took: division is slow
         "length_ns",
