@@ -46,7 +46,11 @@ def _mistakes() -> tuple[type[Exception], ...]:
     option("--lanes", type=integer(), help=f"Integers in a frame: {', '.join(map(str, LANES))}."),
     option("--window", type=integer(1, 2048), help="Slots of the job, a power of two."),
     option("--loss", type=number(0), help="Probability that a link loses a frame."),
-    option("--seed", type=integer(0), help="Decides which frames are lost. The same seed is the same run."),
+    option(
+        "--seed",
+        type=integer(0),
+        help="Decides which frames are lost, also by faults, unless their script has one. The same seed is the same run.",
+    ),
     option(
         "--faults",
         type=Path,
@@ -140,7 +144,8 @@ def simulate(
         if writer is not None:
             job.network.capture(writer, captured or [link.name for link in job.tree.links])
         try:
-            done += (job.allreduce(elements, progress) for _ in range(calls))
+            for _ in range(calls):
+                done.append(job.allreduce(elements, progress))
         except JobEnded as error:
             ended = str(error)
     found = summary(job, elements, done, ended)
