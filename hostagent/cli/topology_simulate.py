@@ -49,7 +49,7 @@ def _mistakes() -> tuple[type[Exception], ...]:
     option(
         "--seed",
         type=integer(0),
-        help="Decides which frames are lost, also by faults unless their script has one. The same seed is the same run.",
+        help="Decides which frames are lost, by faults too unless their script has one. The same seed is the same run.",
     ),
     option(
         "--faults",
