@@ -5,6 +5,7 @@ sudo .venv/bin/python mininet/allreduce.py --loss 0,0.1%,1%,5% --impair 'delay=1
 sudo .venv/bin/python mininet/allreduce.py --aggregator p4,server --tree 2x2 --calls 20 --out where
 sudo .venv/bin/python mininet/allreduce.py --jobs 2 --aggregator p4,server --out jobs
 sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
+sudo .venv/bin/python mininet/allreduce.py --rate 50,100 --sizes 1MB,4MB,16MB --beside virtual --out beside
 """
 
 from __future__ import annotations
@@ -12,15 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from experiment import (
+    BESIDE,
     LOSS,
     RATE,
     SIZE,
     Row,
+    Setting,
     add_network_options,
     check_network_options,
     choose_network,
@@ -36,7 +39,7 @@ from experiment import (
     summing,
 )
 from networks import tree_topology
-from virtual import VirtualNetwork
+from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
@@ -45,6 +48,7 @@ from emulator.ports.units import size_text
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MOST_JOBS = 4
 MEASURED = ("times_s", "sent_bytes", "received_bytes")
+ONE_FRAME_CALLS = 21
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
@@ -56,31 +60,56 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
                 parameters = setting.columns(place)
                 rate_and_loss = {name: parameters.pop(name) for name in ("rate_mbit", "loss")}
                 with summing(options, network, setting, place, options.jobs) as controller:
+                    beside = in_virtual_time(network, setting, controller) if options.beside else None
                     for size_bytes in options.sizes:
                         bits = 8 * options.jobs * size_bytes * crossings(place, options.workers)
                         row = {**common, "jobs": options.jobs, **rate_and_loss, "size_bytes": size_bytes, **parameters}
                         row["links_alone_ms"] = round(bits / (setting.slowest_mbit * 1e3), 3)
-                        yield from rows_of(row, said_by(options, network, controller, row))
+                        yield from rows_of(row, said_by(options, network, controller, row), beside)
 
 
-def said_by(
-    options: argparse.Namespace, network: Any, controller: str, row: Row
-) -> list[list[Mapping[str, Sequence[float]]]]:
+def said_by(options: argparse.Namespace, network: Any, controller: str, row: Row) -> list[Said]:
     """Of each job, what its ranks say of their calls."""
     if isinstance(network, VirtualNetwork):
         return [network.calls(row["size_bytes"], options.calls)]
-    words = [RANK_SCRIPT, row["backend"], *map(str, (row["size_bytes"], options.calls, options.jobs))]
-    return [[json.loads(out.splitlines()[-1]) for out in job] for job in network.ranks(words, controller, options.jobs)]
+    return live_ranks(network, controller, row["backend"], row["size_bytes"], options.calls, options.jobs)
 
 
-def rows_of(row: Row, said: Sequence[Sequence[Mapping[str, Sequence[float]]]]) -> Iterator[Row]:
-    """A row for each job's call, from what its ranks say."""
+def live_ranks(network: Any, controller: str, backend: str, size_bytes: int, calls: int, jobs: int = 1) -> list[Said]:
+    """The same of a live network."""
+    words = [RANK_SCRIPT, backend, *map(str, (size_bytes, calls, jobs))]
+    return [[json.loads(out.splitlines()[-1]) for out in job] for job in network.ranks(words, controller, jobs)]
+
+
+def in_virtual_time(network: Any, setting: Setting, controller: str) -> VirtualNetwork:
+    """A live network's copy, with the delays of its processes."""
+    copy = VirtualNetwork(setting.topology(), setting.impairments)
+    copy.learn_delay(live_ranks(network, controller, "netsum", ONE_FRAME_BYTES, ONE_FRAME_CALLS)[0])
+    return copy
+
+
+def rows_of(row: Row, said: Sequence[Said], beside: VirtualNetwork | None = None) -> Iterator[Row]:
+    """A row for each job's call, from what its ranks say, and a copy in virtual time."""
     jobs = [list(columns_of(ranks, MEASURED)) for ranks in said]
+    copied = copies(row["size_bytes"], said[0], jobs[0], beside) if beside is not None else [{} for _ in jobs[0]]
     index = round(jain([1 / statistics.fmean(time_s for time_s, *_ in calls) for calls in jobs]), 4)
     for job, calls in enumerate(jobs, 1):
         for call, (time_s, sent, received) in enumerate(calls, 1):
+            starts_s = [rank["starts_s"][call - 1] for rank in said[job - 1]]
             measured = {"ms": round(1e3 * time_s, 3), "sent_bytes": sent, "received_bytes": received, "jain": index}
-            yield {**row, "job": job, "call": call, **measured}
+            measured["starts_apart_ms"] = round(1e3 * (max(starts_s) - min(starts_s)), 3)
+            yield {**row, "job": job, "call": call, **measured, **copied[call - 1]}
+
+
+def copies(size_bytes: int, live: Said, calls: Sequence[tuple[float, ...]], beside: VirtualNetwork) -> list[Row]:
+    """Columns of a copy's calls, of which each begins as the live one."""
+    found = []
+    for (live_s, *_), (virtual_s, *_) in zip(
+        calls, columns_of(beside.calls(size_bytes, len(calls), live), MEASURED), strict=True
+    ):
+        difference = {"difference_percent": round(100 * (virtual_s / live_s - 1), 2)}
+        found.append({BESIDE: round(1e3 * virtual_s, 3), **difference, "host_delay_us": beside.host_delay_ns / 1e3})
+    return found
 
 
 def jain(rates: Sequence[float]) -> float:
@@ -97,6 +126,9 @@ HEADING = (
 def line(rows: list[Row]) -> str:
     first, times_ms = rows[0], [row["ms"] for row in rows]
     shares = f"  job {first['job']}, Jain's index {first['jain']:.3f}" if first["jobs"] > 1 else ""
+    if BESIDE in first:
+        virtual_ms, live_ms = statistics.median(row[BESIDE] for row in rows), statistics.median(times_ms)
+        shares = f"  in virtual time {virtual_ms:.0f} ms ({100 * (virtual_ms / live_ms - 1):+.1f} %)"
     return (
         f"{first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % {size_text(first['size_bytes']):>8} "
         f"{first['where']:10} {statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
@@ -110,6 +142,11 @@ def parsed() -> argparse.Namespace:
     add = parser.add_argument
     add("--sizes", type=sizes, default=[8_000_000], metavar="SIZE,..", help="tensors, as 1MB or 16MiB; default 8MB")
     add("--faults", type=Path, metavar="FILE", help="script of faults on h1, h2, ... and s1; netsum alone is measured")
+    add(
+        "--beside",
+        choices=(VirtualNetwork.kind,),
+        help="measure live, netsum alone, and simulate each call; rows, page and picture have both",
+    )
     add("--jobs", type=int, default=1, metavar="N", help="jobs at once, each with a rank on every host; default 1")
     add(
         "--out",
@@ -123,9 +160,13 @@ def parsed() -> argparse.Namespace:
         parser.error(f"--jobs is from 1 to {MOST_JOBS}")
     if options.jobs > 1 and (options.tree or options.faults or options.on == VirtualNetwork.kind):
         parser.error("--jobs: several at once are measured on a live star, without --tree and --faults")
-    if options.faults is not None:
+    if options.beside:
         if options.on == VirtualNetwork.kind:
-            parser.error("--faults: not in virtual time; use --on namespaces or mininet")
+            parser.error("--beside: of a live network; use --on namespaces or mininet")
+        if options.jobs > 1 or options.faults or options.aggregator != ["p4"]:
+            parser.error("--beside: of P4 switches and one job, without --jobs, --faults and --aggregator")
+        options.places = ["p4"]
+    if options.faults is not None:
         if options.tree or options.aggregator != ["p4"]:
             parser.error("--faults: of a star with a P4 switch alone, without --tree and --aggregator")
         try:

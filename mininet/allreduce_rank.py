@@ -26,7 +26,7 @@ def main() -> None:
     dist.init_process_group(backend)
     rank, ranks = dist.get_rank(), dist.get_world_size()
     tensor = torch.empty(size_bytes // 4)
-    times_s, sent_bytes, received_bytes = [], [], []
+    times_s, starts_s, sent_bytes, received_bytes = [], [], [], []
     for call in range(calls + 1):
         tensor.fill_(rank + 1.0)
         if call == 1 and jobs > 1 and rank == 0:  # jobs go on together
@@ -42,10 +42,12 @@ def main() -> None:
         if call:  # the first one makes connections and is not counted
             sent, received = (now - then for now, then in zip(interface_bytes(), before, strict=True))
             times_s.append(ended_s - started_s)
+            starts_s.append(started_s)  # of a clock that all processes of the machine share
             sent_bytes.append(sent)
             received_bytes.append(received)
     dist.barrier()
-    print(json.dumps({"times_s": times_s, "sent_bytes": sent_bytes, "received_bytes": received_bytes}), flush=True)
+    said = {"times_s": times_s, "starts_s": starts_s, "sent_bytes": sent_bytes, "received_bytes": received_bytes}
+    print(json.dumps(said), flush=True)
     dist.destroy_process_group()
 
 

@@ -10,7 +10,7 @@ import statistics
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import product
@@ -31,6 +31,10 @@ from hostagent.protocol.tree import TreeRefused, regular_tree
 
 AGGREGATORS = {"p4": "in the switch", "server": "in a rack server"}
 GLOO = "gloo"
+BESIDE = "virtual_ms"
+"""Column of a live call's time in virtual time."""
+LIVE = "live_ms"
+"""The other way round, in a picture."""
 MOST_WORKERS = 64
 MOST_PANELS_IN_A_ROW = 3
 Row: TypeAlias = dict[str, Any]
@@ -95,17 +99,26 @@ def crossings(place: str, workers: int) -> float:
 @contextmanager
 def running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
     """A network until the end of the block: a live one, or one in virtual time."""
+    faults = options.faults
     if options.network is VirtualNetwork:
-        yield VirtualNetwork(setting.topology(), setting.impairments)
+        virtual = VirtualNetwork(setting.topology(), setting.impairments, faults)
+        try:
+            yield virtual
+        finally:
+            _tell(virtual.happened)
         return
-    network: Network = options.network(setting.topology(), setting.impairments, changeable=bool(options.faults))
+    network: Network = options.network(setting.topology(), setting.impairments, changeable=bool(faults))
     try:
         yield network
-        for fault in network.happened:
-            problem = f" was not possible: {fault['problem']}" if "problem" in fault else ""
-            print(f"fault at {fault['time_s']:.3f} s: {fault['what']}{problem}", file=sys.stderr)
+        _tell(network.happened)
     finally:
         network.stop()
+
+
+def _tell(faults: Iterable[Mapping[str, Any]]) -> None:
+    for fault in faults:
+        problem = f" was not possible: {fault['problem']}" if "problem" in fault else ""
+        print(f"fault at {fault['time_s']:.3f} s: {fault['what']}{problem}", file=sys.stderr)
 
 
 @contextmanager
@@ -117,13 +130,17 @@ def summing(
     jobs: int = 1,
 ) -> Iterator[str]:
     """What sums, until the end of the block; gives the controller's HOST:PORT, empty where there is none."""
-    if place == GLOO or isinstance(network, VirtualNetwork):
+    if place == GLOO:
         yield ""
         return
     capture = None
     if options.capture is not None:
         capture = options.capture / setting.label(place)
         capture.mkdir(parents=True, exist_ok=True)
+    if isinstance(network, VirtualNetwork):
+        with network.captured(capture) if capture is not None else nullcontext():
+            yield ""
+        return
     with network.aggregation(place, setting.fan_out, options.faults, jobs, capture) as controller:
         yield controller
 
@@ -239,7 +256,18 @@ def _grouped(rows: Sequence[Row], words: str) -> dict[str, list[Row]]:
         named = "gloo's ring" if place == GLOO else f"{words} {AGGREGATORS[place]}"
         job = f"job {row['job']}" if int(row.get("jobs", 1)) > 1 else ""
         groups.setdefault(", ".join(filter(None, (named, tree and f"tree {tree}", job))), []).append(row)
+    for name, mine in list(groups.items()):
+        if BESIDE in mine[0]:
+            groups[f"{name}, in virtual time"] = [{**row, "ms": row[BESIDE], LIVE: row["ms"]} for row in mine]
     return groups
+
+
+def _difference(rows: Sequence[Row]) -> str:
+    """Of the median in virtual time from the live one; nothing where the rows are not of both."""
+    if LIVE not in rows[0]:
+        return ""
+    virtual, live = (statistics.median(row[name] for row in rows) for name in ("ms", LIVE))
+    return f"{100 * (virtual / live - 1):+.1f} %"
 
 
 def _spread(groups: Sequence[Sequence[Row]]) -> tuple[list[float], tuple[list[float], list[float]]]:
@@ -257,6 +285,10 @@ def _draw_series(axes: Any, rows: Sequence[Row], by: Axis, label: str) -> None:
     medians, spread = _spread(groups)
     (drawn, *_) = axes.errorbar(places, medians, yerr=spread, fmt="o-", capsize=3, label=label)
     axes.plot(places, [group[0]["links_alone_ms"] for group in groups], "--", color=drawn.get_color(), alpha=0.7)
+    for place, median, group in zip(places, medians, groups, strict=True):
+        axes.annotate(
+            _difference(group), (place, median), (0, -14), textcoords="offset points", ha="center", fontsize=8
+        )
 
 
 def _draw_bars(axes: Any, rows: Sequence[Row], label: str, words: str) -> None:
@@ -267,6 +299,7 @@ def _draw_bars(axes: Any, rows: Sequence[Row], label: str, words: str) -> None:
     for height, group in enumerate(groups):
         limit_ms = group[0]["links_alone_ms"]
         axes.plot([limit_ms] * 2, [height - 0.4, height + 0.4], "k--", label="" if height else "links alone")
+        axes.annotate(_difference(group), (0, height), (6, 0), textcoords="offset points", va="center", fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.legend(fontsize=8)
@@ -404,14 +437,12 @@ def add_network_options(parser: argparse.ArgumentParser, default_rates: Sequence
         "--capture",
         type=Path,
         metavar="DIR",
-        help="folder for what passes the ports of netsum's P4 switches, as pcapng",
+        help="folder for what passes the ports of netsum's P4 switches, or all links in virtual time, as pcapng",
     )
 
 
 def check_network_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Refuse what cannot be measured; add ``fan_outs``, ``places`` and ``network``, and say which network is used."""
-    if options.capture is not None and options.on == VirtualNetwork.kind:
-        parser.error("--capture: not in virtual time; use --on namespaces or mininet")
     if options.workers is None:
         options.workers = prod(options.tree[0]) if options.tree else 4
     if not 2 <= options.workers <= MOST_WORKERS:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
+import shlex
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,18 +19,22 @@ from hostagent.cli.parsing import UsageError, command, integer, number, option
 from hostagent.cli.topology import FILE
 
 if TYPE_CHECKING:
+    from emulator.network.topology.topology import Topology
     from hostagent.lab.simulated_job import Call, SimulatedJob
 
 LANES = (64, 256, 512, 1024, 2048)
 QUIET_S = 2.0
 MOST_SHOWN = 12
 """Links in the table."""
+COUNTS = ("frames", "bytes", "lost", "dropped", "most_waiting_bytes")
+"""Of links, that tables show."""
 
 
 def _mistakes() -> tuple[type[Exception], ...]:
     from emulator.network.topology.parts import TopologyError
+    from emulator.ports.errors import PortError
 
-    return (TopologyError,)
+    return (TopologyError, PortError)
 
 
 @command(
@@ -40,7 +46,25 @@ def _mistakes() -> tuple[type[Exception], ...]:
     option("--lanes", type=integer(), help=f"Integers in a frame: {', '.join(map(str, LANES))}."),
     option("--window", type=integer(1, 2048), help="Slots of the job, a power of two."),
     option("--loss", type=number(0), help="Probability that a link loses a frame."),
-    option("--seed", type=integer(0), help="Decides which frames are lost. The same seed is the same run."),
+    option(
+        "--seed",
+        type=integer(0),
+        help="Decides which frames are lost, by faults too unless their script has one. The same seed is the same run.",
+    ),
+    option(
+        "--faults",
+        type=Path,
+        metavar="FILE",
+        help="Script of faults, as for netsum run. Rank i is on the i-th host; time 0 is when the first call begins.",
+    ),
+    option("--timeout", type=number(0), metavar="S", help="Of virtual time, for a call that faults keep from ending."),
+    option(
+        "--capture", type=Path, metavar="FILE", help="File for the frames on links, *.pcapng, with virtual time stamps."
+    ),
+    option(
+        "--links", metavar="LINK,..", help="What --capture has, as 'h0->s0,s0-root'. Default: all links of the tree."
+    ),
+    option("--report", type=Path, metavar="FILE", help="HTML page of the calls, the faults and all links."),
     AS_JSON,
     mistakes=_mistakes,
 )
@@ -55,6 +79,11 @@ def simulate(
     window: int = 128,
     loss: float = 0.0,
     seed: int = 1,
+    faults: Path | None = None,
+    timeout: float = 1800.0,
+    capture: Path | None = None,
+    links: str | None = None,
+    report: Path | None = None,
     as_json: bool = False,
 ) -> int:
     """Simulate an allreduce over the hosts of a topology, frame by frame, in virtual time: with the worker cores of
@@ -63,9 +92,12 @@ def simulate(
     Example:
       netsum topology build fat-tree 4 -o net.yaml
       netsum topology simulate net.yaml --size 16MB
+      netsum topology simulate net.yaml --faults faults.yaml --seed 7 --capture run.pcapng --links h0-s0
     """
+    from emulator.network.faults.files import read_faults
     from emulator.network.topology.builders import star
     from emulator.network.topology.files import read_topology
+    from emulator.ports.pcap.writer import CaptureWriter
 
     if lanes not in LANES:
         raise UsageError(f"{lanes}: choose one of {', '.join(map(str, LANES))}", "--lanes")
@@ -77,25 +109,74 @@ def simulate(
     if elements == 0:
         raise UsageError(f"{size!r}: a tensor has at least 4 bytes", "--size")
     topology = read_topology(file)
+    script = read_faults(faults, topology) if faults is not None else None
+    captured = _links_named(links, topology) if links else ()
+    if captured and capture is None:
+        raise UsageError("it says what --capture has: add --capture FILE", "--links")
     if hosts is not None and hosts > len(topology.hosts):
         raise UsageError(f"{hosts}: {topology.name} has {len(topology.hosts)} hosts", "--hosts")
-    from hostagent.lab.simulated_job import SimulatedJob
+    from hostagent.lab.simulated_job import JobEnded, SimulatedJob
     from hostagent.protocol.worker.core import MAXIMUM_WORKERS
 
     chosen = topology.hosts[:hosts]
     if len(chosen) > MAXIMUM_WORKERS:
         raise UsageError(f"{len(chosen)} hosts: a job has at most {MAXIMUM_WORKERS} ranks", "--hosts")
-    job = SimulatedJob(topology, hosts=chosen, root=root, lanes=lanes, window=window, loss=loss, seed=seed)
+    limit_ns = round(timeout * 1e9) if script is not None else None
+    job = SimulatedJob(
+        topology,
+        hosts=chosen,
+        root=root,
+        lanes=lanes,
+        window=window,
+        loss=loss,
+        faults=script,
+        limit_ns=limit_ns,
+        seed=seed,
+    )
     with _told_if_long():
         SimulatedJob(star(2), lanes=lanes).allreduce(1)  # compiles what the run then has
-    with _progress(job, elements, calls) as progress:
-        done = [job.allreduce(elements, progress) for _ in range(calls)]
-    found = summary(job, elements, done)
+    done: list[Call] = []
+    ended = ""
+    with (
+        _progress(job, elements, calls) as progress,
+        CaptureWriter(str(capture)) if capture else nullcontext() as writer,
+    ):
+        if writer is not None:
+            job.network.capture(writer, captured or [link.name for link in job.tree.links])
+        try:
+            for _ in range(calls):
+                done.append(job.allreduce(elements, progress))
+        except JobEnded as error:
+            ended = str(error)
+    found = summary(job, elements, done, ended)
+    if report is not None:
+        _write_page(found, report)
     if as_json:
         print(json.dumps(found))
     else:
         _print(found)
-    return 0
+    _tell(job, ended)
+    return 1 if ended else 0
+
+
+def _links_named(text: str, topology: Topology) -> list[str]:
+    from emulator.network.faults.files import link_names, unknown
+
+    known = link_names(topology)
+    if wrong := [name for name in text.split(",") if name not in known]:
+        raise UsageError(unknown("link", wrong[0], known, topology), "--links")
+    return list(dict.fromkeys(link for name in text.split(",") for link in known[name]))
+
+
+def _tell(job: SimulatedJob, ended: str) -> None:
+    """What has happened, on standard error."""
+    said = [f"fault at {fault['time_s']:g} s: {fault['what']}" for fault in job.faults.happened]
+    if ended:
+        said.append(f"the job has ended at {job.network.now_ns / 1e9:.3f} s: {ended}")
+    elif (due_ns := job.faults.left_ns) is not None:
+        said.append(f"the calls ended before the faults from {due_ns / 1e9:g} s on")
+    for text in said:
+        print(f"netsum topology simulate: {text}", file=sys.stderr)
 
 
 @contextmanager
@@ -123,8 +204,8 @@ def _progress(job: SimulatedJob, elements: int, calls: int) -> Iterator[Callable
         yield lambda hops: bar.update(task, completed=hops)
 
 
-def summary(job: SimulatedJob, elements: int, calls: list[Call]) -> dict[str, Any]:
-    """What ``--json`` prints."""
+def summary(job: SimulatedJob, elements: int, calls: list[Call], ended: str = "") -> dict[str, Any]:
+    """What ``--json`` prints; ``ended``: why the job has."""
     counts = job.network.counts()
     return {
         "topology": job.network.topology.name,
@@ -135,34 +216,64 @@ def summary(job: SimulatedJob, elements: int, calls: list[Call]) -> dict[str, An
         "lanes": job.lanes,
         "window": job.window,
         "calls": [asdict(call) for call in calls],
+        "faults": job.faults.happened,
+        "ended": ended,
         "hops_per_second": round(job.network.hops * 1e9 / job.network.wall_ns),
         "links": {name: asdict(each) for name, each in counts.items() if each.frames},
     }
+
+
+CALLS = ("elapsed", "tensor", "retransmissions", "lost", "dropped")
+
+
+def _calls(found: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{call['elapsed_ns'] / 1e6:,.3f} ms",
+            f"{8e3 * found['size_bytes'] / call['elapsed_ns']:,.1f} Mbit/s",
+            *(f"{call[name]:,}" for name in CALLS[2:]),
+        )
+        for call in found["calls"]
+    ]
+
+
+def _lead(found: dict[str, Any]) -> str:
+    switches = "1 switch" if found["switches"] == 1 else f"{found['switches']} switches"
+    return f"{found['topology']}: {found['hosts']} hosts, a tree of {switches} below {found['root']}"
+
+
+def _write_page(found: dict[str, Any], file: Path) -> None:
+    from hostagent.cli.pages.page import page, section, table
+
+    links = [
+        (name, *(each[column] for column in (*COUNTS, "duplicated", "reordered", "corrupted")))
+        for name, each in found["links"].items()
+    ]
+    head = ("link", *COUNTS[:-1], "most bytes waiting", "duplicated", "reordered", "corrupted")
+    faults = [(f"{fault['time_s']:g} s", fault["what"]) for fault in found["faults"]]
+    if found["ended"]:
+        faults.append(("the job has ended", found["ended"]))
+    body = (
+        f"<h1>{html.escape(_lead(found))}</h1>",
+        section("Calls", table(CALLS, _calls(found))),
+        section("Faults", table(("at", "what"), faults, "text") if faults else ""),
+        section("Links", table(head, links)),
+        section("The command that repeats it", f"<pre>{html.escape(shlex.join(sys.orig_argv))}</pre>"),
+    )
+    try:
+        file.write_text(page(found["topology"], "".join(body)))
+    except OSError as error:
+        raise UsageError(f"cannot write {file}: {error.strerror}", "--report") from error
 
 
 def _print(found: dict[str, Any]) -> None:
     from hostagent.launch.terminal import print_table, wide_console
 
     console = wide_console()
-    switches = "1 switch" if found["switches"] == 1 else f"{found['switches']} switches"
-    console.print(
-        f"{found['topology']}: {found['hosts']} hosts, a tree of {switches} below {found['root']}", highlight=False
-    )
-    bits = 8 * found["size_bytes"]
-    rows = [
-        (
-            f"{call['elapsed_ns'] / 1e6:,.3f} ms",
-            f"{bits * 1e3 / call['elapsed_ns']:,.1f} Mbit/s",
-            f"{call['retransmissions']:,}",
-            f"{call['lost']:,}",
-            f"{call['dropped']:,}",
-        )
-        for call in found["calls"]
-    ]
-    print_table((">elapsed", ">tensor", ">retransmissions", ">lost", ">dropped"), rows, console=console)
+    console.print(_lead(found), highlight=False)
+    print_table([f">{name}" for name in CALLS], _calls(found), console=console)
     links = sorted(found["links"].items(), key=lambda item: (-item[1]["dropped"], -item[1]["bytes"]))
-    columns = ("frames", "bytes", "lost", "dropped", "most_waiting_bytes")
-    shown = [(name, *(f"{each[column]:,}" for column in columns)) for name, each in links[:MOST_SHOWN]]
+    shown = [(name, *(f"{each[column]:,}" for column in COUNTS)) for name, each in links[:MOST_SHOWN]]
     console.print()
     print_table(("link", ">frames", ">bytes", ">lost", ">dropped", ">most bytes waiting"), shown, console=console)
     if len(links) > MOST_SHOWN:

@@ -113,10 +113,11 @@ def entries_of(topology: Topology, tree: AggregationTree, entries: JobEntries) -
         ports = frozenset(rank for rank, leaf in enumerate(leaf_of) if leaf == name)
         link = tree.up.get(name)
         if link is None:
-            switches.append(TreeSwitch(ports, zero_checksum_allowed=True))
+            switches.append(TreeSwitch(ports))
             continue
         ends = topology.port(name, link), topology.port(link.destination, link)
-        switches.append(TreeSwitch(ports, place[link.destination], *ends, zero_checksum_allowed=True))
+        allowed = all(child.zero_checksum_allowed for child in entries.children)
+        switches.append(TreeSwitch(ports, place[link.destination], *ends, zero_checksum_allowed=allowed))
     children = tuple(replace(child, port=rank) for rank, child in enumerate(entries.children))
     try:
         parts = split_job(replace(entries, children=children), switches)

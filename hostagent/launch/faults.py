@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.network.faults.parts import CONTROLLER, Kill, Restart, Script, Slow
+from emulator.network.faults.parts import CONTROLLER, SLOW_PERIOD_NS, Kill, Restart, Script, Slow
 from emulator.network.faults.schedule import Change, LinkFaults, Schedule
 from emulator.network.topology.builders import star, tree
 from emulator.network.topology.topology import Topology
@@ -34,8 +34,6 @@ from hostagent.protocol.tree import regular_tree
 
 USE_LOOK_S = 0.05
 """Between two looks whether the network is used."""
-SLOW_PERIOD_NS = 40_000_000
-"""A slow process is stopped once in this time."""
 CONTROL_TIMEOUT_S = 2.0
 
 

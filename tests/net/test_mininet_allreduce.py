@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 import shutil
 import subprocess
@@ -71,12 +72,45 @@ def test_the_star_in_virtual_time(tmp_path: Path) -> None:
         assert int(row["sent_bytes"]) >= frames * frame_bytes
 
 
-def test_virtual_time_simulates_loss_and_delay_alone() -> None:
-    done = run("--on", "virtual", "--impair", "loss=0.01&jitter=1ms")
+def test_faults_in_virtual_time(tmp_path: Path) -> None:
+    """The last one ends the job, while it is captured."""
+    script = tmp_path / "faults.yaml"
+    faults = "{at: 5ms, impair: h1-s1, loss: 5%, for: 20ms}, {at: 30ms, restart: s1, for: 10ms}, {at: 90ms, kill: h2}"
+    script.write_text(f"faults: [{faults}]")
+    words = ["--workers", "2", "--sizes", "256KiB", "--calls", "20", "--impair", "jitter=100us&corrupt=0.01"]
+    done = run(*words, "--on", "virtual", "--faults", str(script), "--capture", str(tmp_path))
     assert done.returncode == 1
-    assert done.stderr == (
-        "allreduce.py: --on virtual simulates loss and delay alone, not all of 'loss=0.01&jitter=1ms'\n"
-    )
+    assert done.stderr.count("fault at ") == 5
+    assert "allreduce.py: the job has ended in virtual time: rank 1" in done.stderr
+    links = {"h1->s1", "s1->h1", "h2->s1", "s1->h2"}
+    assert set(read_capture(str(tmp_path / "p4-100Mbit" / "links.pcapng")).interfaces) == links
+
+
+def test_the_delay_of_processes_is_learnt_from_calls_of_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a network whose links are known to take 700 us longer, with ranks that begin apart."""
+    monkeypatch.syspath_prepend(str(ROOT / "mininet"))
+    networks, virtual = (importlib.import_module(name) for name in ("networks", "virtual"))
+    slow, copy = (virtual.VirtualNetwork(networks.tree_topology((2,), [50.0, 50.0])) for _ in range(2))
+    slow.set_delay(700_000)
+    apart = [{"starts_s": [0.0, 0.001, 0.0]}, {"starts_s": [0.002, 0.0, 0.0]}]
+    copy.learn_delay([said | starts for said, starts in zip(slow.calls(1024, 3, apart), apart, strict=True)])
+    assert copy.host_delay_ns == pytest.approx(700_000, rel=0.02)
+
+
+@NEEDS_ROOT
+@pytest.mark.slow
+def test_live_and_virtual_time_side_by_side(tmp_path: Path) -> None:
+    words = ["--workers", "2", "--rate", "50", "--sizes", "64KiB", "--calls", "2", "--beside", "virtual"]
+    done = run(*words, "--on", "namespaces", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "in virtual time" in done.stdout
+    rows = rows_of(tmp_path / "calls.csv")
+    assert [(row["backend"], row["call"]) for row in rows] == [("netsum", "1"), ("netsum", "2")]
+    for row in rows:
+        live_ms, virtual_ms = float(row["ms"]), float(row["virtual_ms"])
+        assert virtual_ms > float(row["links_alone_ms"])
+        assert float(row["difference_percent"]) == pytest.approx(100 * (virtual_ms / live_ms - 1), abs=0.1)
+    assert "difference_percent" in (tmp_path / "report.html").read_text()
 
 
 def test_losses_and_trees_are_swept_in_virtual_time(tmp_path: Path) -> None:

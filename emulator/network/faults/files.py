@@ -66,7 +66,7 @@ class _Reader(DescriptionReader):
     def __init__(self, file: str, topology: Topology) -> None:
         super().__init__(file)
         self._topology = topology
-        self._links = _link_names(topology)
+        self._links = link_names(topology)
         self._switches = {name: (name,) for name in (*topology.names(NodeKind.SWITCH), CONTROLLER)}
         self._hosts = {name: (name,) for name in topology.hosts}
         self._hosts |= {f"rank {rank}": (name,) for rank, name in enumerate(topology.hosts)}
@@ -156,8 +156,7 @@ class _Reader(DescriptionReader):
     def _known(self, word: Any, place: Place, what: str, known: Names) -> tuple[str, ...]:
         name = self.expect(str, word, place)
         if name not in known:
-            hint = guess(name, known) or f"; there are {_listed(known)}"
-            raise self.error(f"there is no {what} {name!r} in {self._topology.name}{hint}", place)
+            raise self.error(unknown(what, name, known, self._topology), place)
         return known[name]
 
     def _time(self, value: Any, place: Place) -> int:
@@ -168,7 +167,13 @@ class _Reader(DescriptionReader):
             raise self.error(str(error), place) from None
 
 
-def _link_names(topology: Topology) -> dict[str, tuple[str, ...]]:
+def unknown(what: str, name: str, known: Iterable[str], topology: Topology) -> str:
+    """What is wrong with a name that is none of those known."""
+    hint = guess(name, known) or f"; there are {_listed(known)}"
+    return f"there is no {what} {name!r} in {topology.name}{hint}"
+
+
+def link_names(topology: Topology) -> dict[str, tuple[str, ...]]:
     """What a link may be called: each direction by its name, and a cable by its ends in either order."""
     known: dict[str, tuple[str, ...]] = {}
     for link in topology.links:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 CONTROLLER = "controller"
+SLOW_PERIOD_NS = 40_000_000
+"""A slow process is stopped once in this time, after its share of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ A frame that finds the link busy waits in the queue at its source, or is dropped
 Then its bits leave one after another at the link's rate, and the last one arrives the latency later. A frame that the
 link loses has taken its time all the same.
 
-`put` is where every frame of a network passes, with its link, bytes and time: the place for a capture.
+`put` is where every frame of a network passes, with its link, bytes and time: there it gets into a capture. An impaired
+link ends in a stage (`emulator.ports.impairments`): what has arrived goes on when and as the stage lets it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_u32, store_u32
 from emulator.network.frames.events import set_time
 from emulator.network.frames.records import BATCH_FRAMES, ENTRY_BYTES, LINK_BYTES, NEVER_NS, entry_at, link_at
-from emulator.ports.batch import tx_ring_at
-from emulator.ports.impairments import GOLDEN, PROBABILITY_ONE, splitmix
+from emulator.ports.batch import batch_append, tx_ring_at
+from emulator.ports.impairments import (
+    GOLDEN,
+    PROBABILITY_ONE,
+    impair_next_ns,
+    impair_pop,
+    impair_push,
+    splitmix,
+)
+from emulator.ports.pcap.writer import OUT, record_frame
 
 
 @njit
@@ -50,7 +59,7 @@ def put(net: Any, index: int, address: int, length_bytes: int, posting: int) -> 
     due_ns = max(link.free_ns + link.latency_ns, link.last_due_ns)
     link.last_due_ns = due_ns
     if link.head == link.tail:
-        set_time(net.sources, net.leaves, index, due_ns)
+        set_time(net.sources, net.leaves, index, due_ns if link.stage == 0 else min(due_ns, stage_ns(net, link)))
         link.started = link.tail
     entry = entry_at(place(link, link.tail))
     entry.due_ns = due_ns
@@ -71,6 +80,8 @@ def put(net: Any, index: int, address: int, length_bytes: int, posting: int) -> 
             entry.length = -length_bytes
             link.lost += 1
     link.number += 1
+    if link.interface > 0:
+        record_frame(net.capture, link.interface - 1, OUT, address, length_bytes, now_ns)
     return True
 
 
@@ -97,8 +108,48 @@ def take(net: Any, index: int) -> Any:
     if link.ring != 0:
         tx_ring_at(link.ring).limit = link.head + link.mask + 1
     due_ns = entry_at(place(link, link.head)).due_ns if link.head < link.tail else NEVER_NS
-    set_time(net.sources, net.leaves, index, due_ns)
+    set_time(net.sources, net.leaves, index, max(due_ns, net.now_ns))  # a slow host may be behind
     return entry
+
+
+@njit
+def stage_ns(net: Any, link: Any) -> Any:
+    """When the next frame leaves the stage of an impaired link."""
+    due_ns = impair_next_ns(link.stage)
+    return NEVER_NS if due_ns < 0 else max(due_ns, net.now_ns)
+
+
+@njit
+def take_into_batch(net: Any, index: int) -> None:
+    """An event of a link: what has arrived goes into the batch, which may be nothing. At an impaired link it goes into
+    the stage, and one frame that is due there comes out of it, lent until `impair_release`."""
+    link = link_of(net, index)
+    if link.stage == 0:
+        entry = take(net, index)
+        if entry.length > 0:
+            batch_append(net.batch, entry.address, entry.length, link.port)
+        return
+    arrival_ns = NEVER_NS
+    if link.head < link.tail:
+        arrival_ns = entry_at(place(link, link.head)).due_ns
+    if arrival_ns <= net.now_ns:
+        entry = take(net, index)
+        if entry.length > 0:
+            impair_push(link.stage, entry.address, entry.length, net.now_ns)
+    impair_pop(link.stage, net.batch, link.port, 1, net.now_ns)
+    set_next(net, index)
+
+
+@njit
+def set_next(net: Any, index: int) -> None:
+    """Note when a link's next event is: an arrival, or a frame that leaves its stage."""
+    link = link_of(net, index)
+    due_ns = NEVER_NS
+    if link.head < link.tail:
+        due_ns = max(entry_at(place(link, link.head)).due_ns, net.now_ns)
+    if link.stage != 0:
+        due_ns = min(due_ns, stage_ns(net, link))
+    set_time(net.sources, net.leaves, index, due_ns)
 
 
 @njit

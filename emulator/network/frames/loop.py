@@ -2,7 +2,8 @@
 
 Frames that arrive at one switch at the same time enter its program in one call, up to BATCH_FRAMES of them, in the
 order of the links into it; what comes out goes onto the links port by port. Processing takes no time. A host gets one
-frame at a time, and says after each what it wants to send and when its timer is due.
+frame at a time, and says after each what it wants to send and when its timer is due; a slow host gets nothing, and is
+asked nothing, while it is stopped.
 
 Hosts and switches are machine code, called by address:
 
@@ -23,9 +24,19 @@ import numpy as np
 
 from emulator.native.calls import call_compiled
 from emulator.native.jit import njit
-from emulator.native.memory import load_i64, store_i64
+from emulator.native.memory import load_i64, load_u32, store_i64
+from emulator.network.faults.parts import SLOW_PERIOD_NS
 from emulator.network.frames.events import next_source, next_time_ns, set_time, time_of
-from emulator.network.frames.links import ask_for_room, collect, link_of, put, read_until, take
+from emulator.network.frames.links import (
+    ask_for_room,
+    collect,
+    link_of,
+    put,
+    read_until,
+    set_next,
+    take,
+    take_into_batch,
+)
 from emulator.network.frames.records import (
     BATCH_FRAMES,
     MOST_ORDERS,
@@ -36,7 +47,8 @@ from emulator.network.frames.records import (
     node_at,
     order_at,
 )
-from emulator.ports.batch import batch_append, batch_at
+from emulator.ports.batch import batch_at
+from emulator.ports.impairments import impair_release
 from emulator.ports.loop.program import call_program
 
 FINISHED, SILENT, PAUSED, CROWDED = 0, 1, 2, 3
@@ -52,12 +64,14 @@ def node_of(net: Any, index: int) -> Any:
 
 @njit
 def run(network: int, limit_ns: int, most_events: int) -> int:
-    """Let things happen. Returns why it stopped: see the constants."""
+    """Let things happen, also at the limit itself. Returns why it stopped: see the constants."""
     net = network_at(network)
     last = net.events + most_events
     while net.unfinished > 0:
         due_ns = next_time_ns(net.sources)
         if due_ns >= NEVER_NS or due_ns > limit_ns:
+            if limit_ns < NEVER_NS:
+                net.now_ns = max(net.now_ns, limit_ns)
             return SILENT
         if net.events >= last:
             return PAUSED
@@ -84,9 +98,7 @@ def switch(net: Any, index: int) -> None:
         source = next_source(net.sources)
         if source >= net.link_count or link_of(net, source).destination != index:
             break
-        entry = take(net, source)
-        if entry.length > 0:
-            batch_append(net.batch, entry.address, entry.length, link_of(net, source).port)
+        take_into_batch(net, source)
         store_i64(net.taken, taken, source)
         taken += 1
     net.events += taken
@@ -99,19 +111,36 @@ def switch(net: Any, index: int) -> None:
         for number in range(node.out_count):
             collect(net, load_i64(node.out, number))
     for number in range(taken):
-        give_back(net, link_of(net, load_i64(net.taken, number)).source)
+        link = link_of(net, load_i64(net.taken, number))
+        if link.stage != 0:
+            impair_release(link.stage)
+        give_back(net, link.source)
 
 
 @njit
 def deliver(net: Any, source: int) -> None:
-    """A frame has come to a host."""
+    """A frame has come to a host, which takes it when it runs."""
     net.events += 1
-    entry, index = take(net, source), link_of(net, source).destination
+    link = link_of(net, source)
+    index = link.destination
     node = node_of(net, index)
-    if entry.length > 0:
+    if running_ns(net, node) > net.now_ns:
+        set_time(net.sources, net.leaves, source, running_ns(net, node))
+        return
+    if link.stage == 0:
+        entry = take(net, source)
+        address, length = entry.address, entry.length
+    else:
+        batch = batch_at(net.batch)
+        batch.count = 0
+        take_into_batch(net, source)
+        address, length = load_i64(batch.addresses), batch.count * np.int64(load_u32(batch.lengths))
+    if length > 0:
         net.hops += 1
-        call_compiled(node.receive, node.state, entry.address, entry.length, net.now_ns)
+        call_compiled(node.receive, node.state, address, length, net.now_ns)
         pump(net, index)
+    if link.stage != 0:
+        impair_release(link.stage)
 
 
 @njit
@@ -139,8 +168,13 @@ def ring_timer(net: Any, source: int) -> None:
 
 @njit
 def pump(net: Any, index: int) -> None:
-    """Put on the link what a host wants to send; if there is more, its timer rings at once."""
+    """Put on the link what a host wants to send; if there is more, its timer rings at once. A host that is stopped is
+    asked when it runs."""
     node = node_of(net, index)
+    if running_ns(net, node) > net.now_ns:
+        node.has_more = 1
+        set_time(net.sources, net.leaves, net.link_count + index, running_ns(net, node))
+        return
     read = read_until(net, node.link, node.postings)
     count = call_compiled(node.transmit, node.state, net.orders, MOST_ORDERS, node.postings, read, net.now_ns)
     for number in range(count):
@@ -157,6 +191,15 @@ def pump(net: Any, index: int) -> None:
 
 
 @njit
+def running_ns(net: Any, node: Any) -> Any:
+    """When a host can do something: now, or when it is next continued."""
+    if node.runs_ns == SLOW_PERIOD_NS:
+        return net.now_ns
+    phase_ns = net.now_ns % SLOW_PERIOD_NS
+    return net.now_ns if phase_ns < node.runs_ns else net.now_ns - phase_ns + SLOW_PERIOD_NS
+
+
+@njit
 def set_timer(net: Any, index: int) -> None:
     """An earlier timer is noted at once, a later one when the time in the tree has come."""
     node, source = node_of(net, index), net.link_count + index
@@ -169,3 +212,9 @@ def set_timer(net: Any, index: int) -> None:
 def wake(network: int, index: int) -> None:
     """Ask a host, at the present time, for what it wants to send."""
     pump(network_at(network), index)
+
+
+@njit
+def look_again(network: int, index: int) -> None:
+    """Note when a link's next event is, as its stage or its host have changed."""
+    set_next(network_at(network), index)

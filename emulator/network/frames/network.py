@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from emulator.native.pages import address_of
+from emulator.network.faults.parts import SLOW_PERIOD_NS
 from emulator.network.frames.arena import Arena
-from emulator.network.frames.events import make_sources
-from emulator.network.frames.loop import CROWDED, FINISHED, PAUSED, run, wake
+from emulator.network.frames.events import make_sources, set_time
+from emulator.network.frames.loop import CROWDED, FINISHED, PAUSED, look_again, run, wake
 from emulator.network.frames.records import (
     BATCH_FRAMES,
     ENTRY,
@@ -27,7 +28,9 @@ from emulator.network.frames.records import (
 from emulator.network.topology.parts import Link, NodeKind, TopologyError
 from emulator.network.topology.topology import Topology
 from emulator.ports.batch import FRAME_HEADROOM_BYTES, MAX_PORTS, FrameBatch
-from emulator.ports.impairments import MASK_63, PROBABILITY_ONE, splitmix
+from emulator.ports.impairments import MASK_63, PROBABILITY_ONE, ImpairmentState, splitmix
+from emulator.ports.pcap.writer import CaptureWriter
+from emulator.ports.spec import Impairments
 from emulator.switch.core import Switch
 
 ETHERNET_BYTES = 14
@@ -60,6 +63,10 @@ class LinkCounts:
     """At a full queue."""
     dropped_bytes: int
     most_waiting_bytes: int
+    duplicated: int = 0
+    """By impairments, as the following."""
+    reordered: int = 0
+    corrupted: int = 0
 
 
 class Network:
@@ -97,6 +104,8 @@ class Network:
         self._entries: list[Array] = []
         self._rings: dict[int, tuple[Any, list[Array]]] = {}
         """Of links from switches: the TX_RING, and its memory."""
+        self._stages: dict[int, ImpairmentState] = {}
+        """Of impaired links."""
         self._kept: list[object] = []
         self._record = np.zeros(1, NETWORK)
         self.wall_ns = 0
@@ -171,7 +180,7 @@ class Network:
         if len(links) != 1:
             raise TopologyError(f"{name} has {len(links)} links; a simulated host has one")
         node = self._nodes[self._index[name]]
-        node["is_host"], node["link"] = 1, self._link_index[links[0].name]
+        node["is_host"], node["link"], node["runs_ns"] = 1, self._link_index[links[0].name], SLOW_PERIOD_NS
         for field in Host.__dataclass_fields__:
             node[field] = getattr(host, field)
 
@@ -188,14 +197,58 @@ class Network:
         if loss is not None:
             link["loss"] = round(loss * PROBABILITY_ONE)
 
+    def impair(self, name: str, impairments: Impairments) -> None:
+        """From now on, frames that have come to a link's end go through the impairments of a live port, from which they
+        come out at once, later, twice, damaged or not at all. Of the seed and the queue those given first count."""
+        place = self._link_index[self.topology.link(name).name]
+        if place in self._stages:
+            self._stages[place].configure(impairments)
+        else:
+            stage = ImpairmentState(impairments, stream=place, frame_bytes=self.frame_bytes)
+            self._stages[place] = stage
+            self._links[place]["stage"] = stage.address
+
+    def capture(self, writer: CaptureWriter, links: Sequence[str]) -> None:
+        """From now on, write the frames that are put on these links, each an interface of the file: also those that the
+        link will lose, and not those that find its queue full. Raises TopologyError."""
+        self._kept.append(writer)
+        self._record["capture"] = writer.address
+        for name in links:
+            self._links[self._link_index[self.topology.link(name).name]]["interface"] = writer.interface(name) + 1
+
+    def stop(self, name: str) -> None:
+        """A switch forgets its program, a host is no more: frames that come to it are stray."""
+        index = self._index[self.topology.node(name).name]
+        self._nodes[index]["program"] = self._nodes[index]["is_host"] = 0
+        timer = len(self.links) + index
+        set_time(address_of(self._sources), int(self._record["leaves"][0]), timer, NEVER_NS)
+
+    def start_again(self, name: str, switch: Switch) -> None:
+        """A switch that was added has loaded a program again."""
+        node = self._nodes[self._index[name]]
+        node["program"], node["context"] = switch.program_address, switch.context_address
+
+    def slow(self, name: str, share: float) -> None:
+        """A host runs for this share of every `SLOW_PERIOD_NS`, the first part of it; 1: always."""
+        index = self._index[self._checked(name, NodeKind.HOST)]
+        self._nodes[index]["runs_ns"] = round(share * SLOW_PERIOD_NS)
+        for link in self.topology.in_links(name):
+            look_again(address_of(self._record), self._link_index[link.name])
+        self.wake(name)
+
+    def wake(self, name: str) -> None:
+        """Ask a host, unless it is no more, what it wants to send, as something but a frame has changed its state."""
+        if self._nodes[self._index[name]]["is_host"]:
+            wake(address_of(self._record), self._index[name])
+            self._make_room()
+
     def submitted(self, name: str, operations: int = 1) -> None:
         """A host has been given operations to finish: it is asked what it wants to send."""
         self._record["unfinished"] += operations
-        wake(address_of(self._record), self._index[name])
-        self._make_room()
+        self.wake(name)
 
     def run(self, limit_ns: int = NEVER_NS, progress: Callable[[int], None] | None = None) -> bool:
-        """Until all hosts have finished. False: nothing happens any more, or not until ``limit_ns``. ``progress`` is
+        """Until all hosts have finished. False: nothing happens any more, or it is ``limit_ns`` now. ``progress`` is
         called with the hops so far, every EVENTS_AT_A_TIME events."""
         while True:
             before_ns = time.perf_counter_ns()
@@ -231,11 +284,17 @@ class Network:
 
     def counts(self) -> dict[str, LinkCounts]:
         """By link, in the topology's order."""
-        names = LinkCounts.__dataclass_fields__
+        counted = ("frames", "bytes", "lost", "dropped", "dropped_bytes", "most_waiting_bytes")
         found = {}
         for link in self.topology.links:
-            record = self._links[self._link_index[link.name]]
-            found[link.name] = LinkCounts(**{name: int(record[name]) for name in names})
+            place = self._link_index[link.name]
+            values = {name: int(self._links[place][name]) for name in counted}
+            if stage := self._stages.get(place):
+                more = stage.statistics()
+                values["lost"] += more["lost"]
+                values["dropped"] += more["dropped_full"]
+                values |= {name: more[name] for name in ("duplicated", "reordered", "corrupted")}
+            found[link.name] = LinkCounts(**values)
         return found
 
     def _add_ring(self, place: int, ring: Any, address: int) -> None:

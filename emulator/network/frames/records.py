@@ -27,6 +27,7 @@ NETWORK = np.dtype(
         "unfinished",  # operations of hosts
         "crowded",  # 1: some links' rings are to be made larger
         "taken",  # address of the indices of the links whose frames are in the batch
+        "capture",  # a WRITER record: the file for frames of links with an interface
         "stray",  # frames that came to a switch without a program
     ),
     align=True,
@@ -38,12 +39,14 @@ LINK = np.dtype(
         "destination",  # index of the node it enters
         "port",  # by which it enters the destination
         "ring",  # address of the TX_RING that a switch fills; 0 where the source is a host
+        "stage",  # an IMPAIRMENT record: what happens to frames at its far end; 0: nothing
         "rate_bps",
         "latency_ns",
         "queue_bytes",
         "loss",  # in units of 2^-53
         "seed",
         "number",  # of the next frame: which ones are lost is a hash of seed and number
+        "interface",  # in the capture, plus 1; 0: not captured
         "length",  # of the frame before, and how long it took: division is slow
         "length_ns",
         "free_ns",  # when the last bit of all accepted frames has left
@@ -83,8 +86,9 @@ NODE = np.dtype(
         "next_timer",
         "finished",
         "link",  # index of its only link into the network
+        "runs_ns",  # of every SLOW_PERIOD_NS, from its beginning: a slow host is stopped for the rest
         "postings",  # frames posted
-        "has_more",  # to send at once
+        "has_more",  # to send as soon as it runs
     ),
     align=True,
 )
