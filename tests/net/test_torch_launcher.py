@@ -194,7 +194,9 @@ def test_a_run_without_sums_says_so_and_what_to_do(shared):
     assert "--replace-backend gloo" in ended.stderr
 
 
-@pytest.mark.parametrize("asked", [["gloo"], [], ["cpu:gloo"]])
+@pytest.mark.parametrize(
+    "asked", [["gloo"], *(pytest.param(words, marks=pytest.mark.slow) for words in ([], ["cpu:gloo"]))]
+)
 def test_netsum_takes_the_place_of_another_backend(shared, asked):
     line = [*command()[:-1], "--replace-backend", "gloo", str(SCRIPTS / "backend_of.py"), *asked]
     ended = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
@@ -268,7 +270,7 @@ def test_a_home_that_cannot_be_written_is_no_reason_to_fail(shared, tmp_path):
 
 def test_a_capture_of_a_run_has_every_frame_of_both_ranks(shared: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.pcapng"
-    words = command("3")
+    words = command("3")  # steps
     words[4:4] = ["--capture", str(path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
