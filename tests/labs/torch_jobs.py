@@ -60,7 +60,8 @@ def free_port() -> int:
 
 def become_rank(words: Sequence[str], environment: Mapping[str, str], output: Connection) -> None:
     """In a forked process: what ``python -u SCRIPT ARGUMENT ...`` would do, with this environment."""
-    import torch.distributed
+    import torch
+    from torch._C._distributed_c10d import set_debug_level_from_env
 
     for descriptor in (1, 2):
         os.dup2(output.fileno(), descriptor)
@@ -70,7 +71,7 @@ def become_rank(words: Sequence[str], environment: Mapping[str, str], output: Co
     os.environ.clear()
     os.environ.update(environment)
     torch.set_num_threads(1)
-    torch.distributed.set_debug_level_from_env()  # torch reads it when it is imported
+    set_debug_level_from_env()  # torch reads it when it is imported
     sys.argv[:] = words
     sys.path.insert(0, str(Path(words[0]).parent))
     try:
