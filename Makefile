@@ -7,8 +7,11 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model mininet tests
 
 .DEFAULT_GOAL := help
-# Without it every process that the tests start compiles our sources again.
+# With it every process that the tests start compiles our sources again.
 unexport PYTHONDONTWRITEBYTECODE
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += --jobs=2  # the two environments are made at once
+endif
 
 .PHONY: help setup shell-setup demo test test-all conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs explore clean protos
 
@@ -21,8 +24,9 @@ setup: $(VENV)/.done shell-setup ## make .venv with everything pinned, and .venv
 $(VENV)/.done: pyproject.toml .constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("netsum needs Python 3.11 or newer; set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' .constraints.txt)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c .constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check "$$(grep '^torch==' .constraints.txt)"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c .constraints.txt -e '.[test]'
+	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true  # on all cores, which pip does not; templates are no Python
 	$(BIN)/netsum warm
 	touch $@
 
