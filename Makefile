@@ -9,9 +9,6 @@ SOURCES := emulator hostagent pspin_model mininet tests
 .DEFAULT_GOAL := help
 # With it every process that the tests start compiles our sources again.
 unexport PYTHONDONTWRITEBYTECODE
-ifeq ($(MAKELEVEL),0)
-MAKEFLAGS += --jobs=2  # the two environments are made at once
-endif
 
 .PHONY: help setup shell-setup demo test test-all conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs explore clean protos
 
