@@ -22,7 +22,7 @@ from emulator.v1model.compiled import compile_program
 from tests.labs.extent import tries
 
 FOLDER = Path(__file__).parent / "stf"
-TESTS = sorted(str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.rglob("*.stf"))[:: tries(3, 1)]
+TESTS = sorted(str(p.relative_to(FOLDER).with_suffix("")) for p in FOLDER.rglob("*.stf"))[:: tries(5, 1)]
 LLVM_EVERY = 12
 """Machine code is made for so few: that both engines agree on the IR is tested elsewhere."""
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "bmv2_json"

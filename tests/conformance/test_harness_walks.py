@@ -18,7 +18,7 @@ from emulator.harness.walk.traced_switch import TracedSwitch
 from tests.labs.extent import tries
 
 FOLDER = Path(__file__).parent / "stf"
-TESTS = sorted(FOLDER.glob("*/*.stf"))[:: tries(3, 1)]
+TESTS = sorted(FOLDER.glob("*/*.stf"))[:: tries(5, 1)]
 
 
 @pytest.fixture(scope="module")

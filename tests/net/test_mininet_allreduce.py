@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from emulator.ports.pcap.capture import read_capture
-from tests.labs.extent import IS_COMPLETE
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(ROOT / "mininet" / "allreduce.py")
@@ -111,6 +110,7 @@ def test_aggregators_and_a_tree_are_measured_side_by_side(tmp_path: Path) -> Non
     assert "server 2x1" in page
 
 
+@pytest.mark.slow
 @NEEDS_ROOT
 def test_jobs_share_the_links_of_a_star(tmp_path: Path) -> None:
     words = ["--jobs", "2", "--workers", "2", "--against", "nothing", "--rate", "50", "--sizes", "64KiB"]
@@ -122,17 +122,15 @@ def test_jobs_share_the_links_of_a_star(tmp_path: Path) -> None:
     assert 0.5 <= float(rows[0]["jain"]) <= 1
 
 
+@pytest.mark.slow
 @NEEDS_ROOT
 def test_training_steps_are_timed(tmp_path: Path) -> None:
-    rates = ["50", "100"] if IS_COMPLETE else ["100"]
-    words = ["--workers", "2", "--rate", ",".join(rates), "--models", "dense", "--calls", "2", "--on", "namespaces"]
+    words = ["--workers", "2", "--rate", "50,100", "--models", "dense", "--calls", "2", "--on", "namespaces"]
     done = run(*words, "--out", str(tmp_path), script=str(ROOT / "mininet" / "training.py"))
     assert done.returncode == 0, done.stderr
     rows = rows_of(tmp_path / "steps.csv")
-    points = [(rate, where) for rate in rates for where in ("p4", "gloo")]
-    assert [(row["rate_mbit"], row["where"], row["call"]) for row in rows] == [
-        (f"{rate}.0", where, call) for rate, where in points for call in "12"
-    ]
+    points = [(rate, where) for rate in ("50.0", "100.0") for where in ("p4", "gloo")]
+    assert [(row["rate_mbit"], row["where"], row["call"]) for row in rows] == [(*p, c) for p in points for c in "12"]
     for row in rows:
         assert float(row["ms"]) > float(row["links_alone_ms"]) > 0
     assert (tmp_path / "training.png").exists()

@@ -129,7 +129,7 @@ def test_a_killed_rank_is_named(shared):
     assert list(shared.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_everything(shared, number):
     process = start("endless")
     until_step(process, 3)
@@ -154,7 +154,7 @@ def test_a_killed_launcher_leaves_no_process_and_its_memory_is_cleaned(shared):
     assert list(shared.iterdir()) == []
 
 
-@pytest.mark.parametrize("service", ["switch", "controller"])
+@pytest.mark.parametrize("service", ["switch", pytest.param("controller", marks=pytest.mark.slow)])
 def test_a_killed_service_is_started_again_and_no_sum_is_lost(shared, service):
     process = start("slow")
     until_step(process, 3)
@@ -217,6 +217,7 @@ def test_a_stopped_rank_is_named_at_once_and_is_the_cause(shared):
     assert list(shared.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_stopped_switch_is_named_and_may_go_on(shared):
     process = start("slow")
     until_step(process, 3)
@@ -238,7 +239,11 @@ def test_a_stopped_switch_is_named_and_may_go_on(shared):
             "Raises",
             r"the aggregator ended with exit code 1 \(.*KeyError: 'the reason' \(at troubled_cores.py:\d+, in pr",
         ),
-        ("Hangs", r"process\(\) has not returned for 1\d s, .* at troubled_cores.py:\d+, in Hangs.process"),
+        pytest.param(
+            "Hangs",
+            r"process\(\) has not returned for 1\d s, .* at troubled_cores.py:\d+, in Hangs.process",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_core_in_trouble_is_named_with_its_line(shared, monkeypatch, tmp_path, core, said):

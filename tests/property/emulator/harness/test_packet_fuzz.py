@@ -22,7 +22,7 @@ FEW = Amounts(compared=tries(16, 32), endured=tries(1024, 4096), continued=16)
 
 @pytest.mark.parametrize("area", AREAS)
 def test_engines_agree_on_any_packets_and_state_stays_whole(area: str) -> None:
-    programs = programs_in([str(FOLDER / area)])
+    programs = programs_in([str(FOLDER / area)])[:: tries(3, 1)]
     assert programs
     troubles = [t for program in programs for t in try_program(program, FEW).troubles]
     assert not troubles, "\n".join(f"{t.program}: {t.message}" for t in troubles)
