@@ -15,10 +15,9 @@ from emulator.harness.virtual import Source
 from emulator.harness.walk.events import Kind, Walk
 from emulator.harness.walk.text import walk_data, walk_lines
 from emulator.harness.walk.traced_switch import TracedSwitch
-from tests.labs.extent import tries
 
 FOLDER = Path(__file__).parent / "stf"
-TESTS = sorted(FOLDER.glob("*/*.stf"))[:: tries(5, 1)]
+TESTS = sorted(FOLDER.glob("*/*.stf"))
 
 
 @pytest.fixture(scope="module")
