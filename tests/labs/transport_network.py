@@ -14,7 +14,6 @@ from typing import Any
 from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.host import HostPort
-from emulator.ports.loop.switch_loops import adopt_switch_loops
 from emulator.ports.spec import parse_port
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.transport.engine import Engine
@@ -40,7 +39,6 @@ class Network:
     base: int = 0
 
     def __post_init__(self) -> None:
-        adopt_switch_loops()
         self.table = TxPortTable()
         specs = [parse_port(f"{rank + 1}=memory:rank-{rank}") for rank in range(self.size)]
         self.ports = [MemoryPort(spec, self.table) for spec in specs]
