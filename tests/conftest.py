@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 
@@ -14,7 +14,7 @@ YOUNG_OBJECTS = 20_000
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[object]:
+def pytest_collection() -> Generator[None, object, object]:
     with gc_paused():
         result = yield
     gc.freeze()
