@@ -39,9 +39,9 @@ demo: setup ## train a real model through the P4 switch, then on gloo, and compa
 	$(BIN)/netsum demo
 
 # Tests of one file run in one process, so that what they share is made and compiled once. tests/net starts processes,
-# namespaces and whole jobs, which wait for each other part of the time.
+# namespaces and whole jobs.
 JOBS ?= 2
-NET_JOBS ?= $$(($(JOBS) + 1))
+NET_JOBS ?= $(JOBS)
 PYTEST := $(BIN)/python -m pytest --dist loadfile --durations=25
 UNITS := tests/conformance tests/property tests/unit tests/evidence
 test: setup ## everything that CI runs: checks, then the tests but for the slow ones
