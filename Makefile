@@ -7,7 +7,10 @@ SHELL_VENV := .venv-shell
 SOURCES := emulator hostagent pspin_model mininet tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup shell-setup demo test conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs explore clean protos
+# With it every process that the tests start compiles our sources again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup shell-setup demo test test-all conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs explore clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -18,8 +21,9 @@ setup: $(VENV)/.done shell-setup ## make .venv with everything pinned, and .venv
 $(VENV)/.done: pyproject.toml .constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("netsum needs Python 3.11 or newer; set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' .constraints.txt)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c .constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check "$$(grep '^torch==' .constraints.txt)"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c .constraints.txt -e '.[test]'
+	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null || true  # on all cores, which pip does not; templates are no Python
 	$(BIN)/netsum warm
 	touch $@
 
@@ -34,20 +38,28 @@ $(SHELL_VENV)/.done: .constraints-shell.txt
 demo: setup ## train a real model through the P4 switch, then on gloo, and compare
 	$(BIN)/netsum demo
 
-# tests/net starts processes, namespaces and whole jobs; the tests of one file take turns.
+# Tests of one file run in one process, so that what they share is made and compiled once. tests/net starts processes,
+# namespaces and whole jobs.
 JOBS ?= 2
-test: setup ## everything that CI runs: checks, then the tests
+NET_JOBS ?= $(JOBS)
+PYTEST := $(BIN)/python -m pytest --dist loadfile --durations=25
+UNITS := tests/conformance tests/property tests/unit tests/evidence
+test: setup ## everything that CI runs: checks, then the tests but for the slow ones
 	@$(MAKE) --no-print-directory check
-	$(BIN)/python -m pytest -n $(JOBS) tests/unit tests/property tests/conformance tests/evidence --durations=25
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/net --durations=25
+	$(PYTEST) -n $(JOBS) -m "not slow" --no-loadscope-reorder $(UNITS)
+	$(PYTEST) -n $(NET_JOBS) -m "not slow" tests/net
+
+test-all: setup ## all tests, with the slow ones, and all seeds, examples and programs of each (an hour)
+	NETSUM_TESTS=all $(PYTEST) -n $(JOBS) --no-loadscope-reorder $(UNITS)
+	NETSUM_TESTS=all $(PYTEST) -n $(NET_JOBS) tests/net
 
 conformance: setup ## tests/conformance, with all of torch's own tests of torch.distributed (10 minutes)
-	NETSUM_TORCH_SUITE=all $(BIN)/python -m pytest tests/conformance
+	NETSUM_TESTS=all $(BIN)/python -m pytest tests/conformance
 
 check: setup ## format, lint, types, layering
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers $(JOBS)
 	$(BIN)/python -m pytest -q tests/unit/test_layering.py
 
 format: setup ## write the format

@@ -1,6 +1,6 @@
 """torch's own tests of torch.distributed with netsum on four ranks: every test that gloo passes, passes.
 
-A sample here; with NETSUM_TORCH_SUITE=all (`make conformance`) all of them. `torch_suite.toml` lists the tests that
+A sample here; with NETSUM_TESTS=all (`make conformance`) all of them. `torch_suite.toml` lists the tests that
 gloo does not pass, and why; `tests/labs/torch_suite.py` runs them.
 """
 
@@ -18,11 +18,11 @@ import torch
 
 from hostagent.launch.aggregators import running_aggregator
 from hostagent.transport.warm import ensure_warm
+from tests.labs.extent import IS_COMPLETE
 
 LISTED = tomllib.loads(Path(__file__).with_name("torch_suite.toml").read_text())
 SAMPLE: list[str] = LISTED["sample"]
 WITHOUT_GLOO = {name: why for why, names in LISTED["without_gloo"].items() for name in names}
-IS_COMPLETE = os.environ.get("NETSUM_TORCH_SUITE") == "all"
 PATIENCE_S = 1500 if IS_COMPLETE else 250
 PORTS = 6
 """DDP in RPC has a master and a remote worker beside its four trainers."""

@@ -40,6 +40,7 @@ from hostagent.protocol.messages import (
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
 from hostagent.protocol.wire import LANE_BYTES, LANES_AT
 from hostagent.protocol.worker import TRANSMIT
+from tests.labs.compiled_cores import adopt_core_loops
 from tests.labs.links import NEVER_NS, Links
 
 JOB = 7
@@ -51,6 +52,7 @@ class MessageCore:
     """A core with its own frame pool; frames go in and out as bytes."""
 
     def __init__(self, settings: MessageSettings) -> None:
+        adopt_core_loops()
         self._stride = (LANES_AT + settings.payload_bytes + 63) // 64 * 64
         self._pool = np.zeros(FRAMES * self._stride, np.uint8)
         self.posted = np.zeros(FRAMES, np.uint64)

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
 import os
-import signal
+import runpy
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TextIO
 
 SCRIPTS = Path(__file__).parents[1] / "net/torch_scripts"
 PATIENCE_S = 100.0
+
+FORKING = multiprocessing.get_context("forkserver")
+"""A process of this one's that has imported torch, from which ranks are forked: each would take 2.5 s of CPU for it."""
+FORKING.set_forkserver_preload(["torch", "hostagent.torch_backend.creation", "hostagent.transport.process"])
 
 
 @dataclass
@@ -21,12 +31,24 @@ class Rank:
     """One process of a job."""
 
     number: int
-    process: subprocess.Popen[str]
+    process: BaseProcess
+    output: TextIO
+    """Everything it prints."""
+
+    @property
+    def pid(self) -> int:
+        assert self.process.pid is not None
+        return self.process.pid
 
     def finish(self, timeout_s: float = PATIENCE_S) -> tuple[int, str]:
-        """Its exit code, and everything it printed."""
-        output, _ = self.process.communicate(timeout=timeout_s)
-        return self.process.returncode, output
+        """Its exit code, and everything it printed; -9 if it was still running after this time."""
+        killer = threading.Timer(timeout_s, self.process.kill)
+        killer.start()
+        output = self.output.read()
+        self.process.join()
+        killer.cancel()
+        assert self.process.exitcode is not None
+        return self.process.exitcode, output
 
 
 def free_port() -> int:
@@ -34,6 +56,28 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def become_rank(words: Sequence[str], environment: Mapping[str, str], output: Connection) -> None:
+    """In a forked process: what ``python -u SCRIPT ARGUMENT ...`` would do, with this environment."""
+    import torch
+    from torch._C._distributed_c10d import set_debug_level_from_env
+
+    for descriptor in (1, 2):
+        os.dup2(output.fileno(), descriptor)
+    output.close()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(write_through=True)  # type: ignore[union-attr]
+    os.environ.clear()
+    os.environ.update(environment)
+    torch.set_num_threads(1)
+    set_debug_level_from_env()  # torch reads it when it is imported
+    sys.argv[:] = words
+    sys.path.insert(0, str(Path(words[0]).parent))
+    try:
+        runpy.run_path(words[0], run_name="__main__")
+    finally:
+        atexit._run_exitfuncs()
 
 
 @contextmanager
@@ -51,25 +95,20 @@ def ranks(size: int, controller: str, script: str, *arguments: str) -> Iterator[
             "MASTER_PORT": str(port),
             "OMP_NUM_THREADS": "1",
         }
-        command = [sys.executable, "-u", str(SCRIPTS / script), *arguments]
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        started.append(Rank(number, process))
+        reader, writer = FORKING.Pipe(duplex=False)
+        words = [str(SCRIPTS / script), *arguments]
+        process = FORKING.Process(target=become_rank, args=(words, environment, writer), daemon=True)
+        process.start()
+        writer.close()
+        with reader:
+            started.append(Rank(number, process, os.fdopen(os.dup(reader.fileno()))))
     try:
         yield started
     finally:
         for rank in started:
-            if rank.process.poll() is None:
-                rank.process.send_signal(signal.SIGKILL)
-            rank.process.wait()
-            if rank.process.stdout is not None:
-                rank.process.stdout.close()
+            rank.process.kill()
+            rank.process.join()
+            rank.output.close()
 
 
 def run(size: int, controller: str, script: str, *arguments: str) -> list[str]:

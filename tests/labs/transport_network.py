@@ -9,10 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
-
-from numba import types
 
 from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
@@ -23,7 +20,7 @@ from hostagent.transport.engine import Engine
 from hostagent.transport.errors import Cause
 from hostagent.transport.job import JobChannel
 from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch
-from hostagent.transport.warm import all_entries
+from hostagent.transport.warm import ensure_warm
 
 LANES = 64
 SWITCH_MAC, SWITCH_IP = 0x020000FFFFFF, 0x0A0000FE
@@ -203,18 +200,10 @@ def running(made: Network) -> Iterator[Network]:
                 transport.engine.stop()
 
 
-@cache
-def compile_loops() -> None:
-    """Compile what a rank calls, as a process does before it joins: a minute of CPU time without cached code, which
-    would count against the time-out of the first operation."""
-    for function, arguments in all_entries():
-        function.compile((types.int64,) * arguments)
-
-
 @contextmanager
 def network(size: int, timeout_s: float = 20.0, **options: Any):
     """A running Network; ``channels`` are the ranks' ends of one job."""
-    compile_loops()
+    ensure_warm(say=False)  # as a process does before it joins; it would count against the first operation's time-out
     made = Network(size, **options)
     made.channels = [
         JobChannel(made.transports[rank], Membership(5, "test", rank, size), timeout_s)  # type: ignore[arg-type]

@@ -38,6 +38,7 @@ from hostagent.protocol.worker import (
     ring_chunks,
     scratch_bytes,
 )
+from tests.labs.compiled_cores import adopt_core_loops
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +73,7 @@ class WorkerCore:
     """A core with its own frame pool; frames go in and out as bytes. One thread at a time."""
 
     def __init__(self, settings: CoreSettings, *, capacity: int = 4096) -> None:
+        adopt_core_loops()
         ring, self._stride = ring_chunks(settings.window), frame_stride_bytes(settings.lanes)
         self._pool = np.zeros(ring * self._stride, np.uint8)
         self.posted = np.zeros(ring, np.uint64)

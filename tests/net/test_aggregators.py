@@ -39,7 +39,12 @@ def test_every_aggregator_gives_the_same_bits_and_outlives_its_own_death(control
 
 @pytest.mark.parametrize(
     ("aggregator", "trouble"),
-    [("p4", "restart"), ("server", "restart"), ("p4", "flips"), ("server", "flips")],
+    [
+        ("p4", "restart"),
+        pytest.param("server", "restart", marks=pytest.mark.slow),
+        pytest.param("p4", "flips", marks=pytest.mark.slow),
+        ("server", "flips"),
+    ],
 )
 def test_messages_outlive_troubles_of_the_aggregator(aggregator: str, trouble: str) -> None:
     """What arrives is what was sent. (A dead receiver is an error that names it: test_torch_processes.)"""

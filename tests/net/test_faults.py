@@ -57,7 +57,11 @@ def check_right(done: subprocess.CompletedProcess[str], report: Any, ranks: int,
 
 
 @pytest.mark.parametrize(
-    ("aggregator", "kinds"), [("p4", tuple(HARMLESS)), ("server", ("corruption", "link down and up", "switch"))]
+    ("aggregator", "kinds"),
+    [
+        ("p4", tuple(HARMLESS)),
+        pytest.param("server", ("corruption", "link down and up", "switch"), marks=pytest.mark.slow),
+    ],
 )
 def test_sums_are_right_under_every_fault_that_ends(tmp_path: Path, aggregator: str, kinds: tuple[str, ...]) -> None:
     faults = [HARMLESS[kind] for kind in kinds]
@@ -67,6 +71,7 @@ def test_sums_are_right_under_every_fault_that_ends(tmp_path: Path, aggregator: 
     assert report["switch"]["ports"]["1"]["links"]["in"]["pushed"] > 0
 
 
+@pytest.mark.slow
 def test_sums_are_right_through_a_tree_of_which_parts_are_cut_off(tmp_path: Path) -> None:
     faults = ["impair: s0-root, loss: 5%, for: 200ms", "partition: [s1, h2, h3], for: 200ms", "restart: s1"]
     done, report = run(tmp_path, one_after_another(faults), "--tree", "2x2", seconds=2)

@@ -127,6 +127,7 @@ def test_losses_and_trees_are_swept_in_virtual_time(tmp_path: Path) -> None:
     assert {(row["where"], row["topology"]) for row in rows} == {("p4", "star-4"), ("p4 2x2", "tree-2x2")}
 
 
+@pytest.mark.slow
 @NEEDS_ROOT
 def test_aggregators_and_a_tree_are_measured_side_by_side(tmp_path: Path) -> None:
     words = ["--aggregator", "p4,server", "--tree", "2x1", "--uplink", "80", "--rate", "50", "--sizes", "64KiB"]
@@ -143,6 +144,7 @@ def test_aggregators_and_a_tree_are_measured_side_by_side(tmp_path: Path) -> Non
     assert "server 2x1" in page
 
 
+@pytest.mark.slow
 @NEEDS_ROOT
 def test_jobs_share_the_links_of_a_star(tmp_path: Path) -> None:
     words = ["--jobs", "2", "--workers", "2", "--against", "nothing", "--rate", "50", "--sizes", "64KiB"]
@@ -154,6 +156,7 @@ def test_jobs_share_the_links_of_a_star(tmp_path: Path) -> None:
     assert 0.5 <= float(rows[0]["jain"]) <= 1
 
 
+@pytest.mark.slow
 @NEEDS_ROOT
 def test_training_steps_are_timed(tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50,100", "--models", "dense", "--calls", "2", "--on", "namespaces"]
@@ -251,6 +254,7 @@ def test_a_mininet_switch_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert "nowhere.p4" in done.stderr
 
 
+@pytest.mark.slow
 @NEEDS_ROOT
 def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
     lines = ["at: 100ms, impair: h1-s1, loss: 5%, for: 300ms", "at: 500ms, down: h2->s1, for: 200ms"]

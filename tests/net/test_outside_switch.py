@@ -49,7 +49,7 @@ def namespace() -> Iterator[str]:
             switch.communicate(timeout=PATIENCE_S)
 
 
-@pytest.mark.parametrize("impairments", ["", "loss=0.05&duplicate=0.02&seed=5"])
+@pytest.mark.parametrize("impairments", [pytest.param("", marks=pytest.mark.slow), "loss=0.05&duplicate=0.02&seed=5"])
 def test_ranks_sum_through_it_with_the_json_of_p4c(namespace: str, impairments: str, tmp_path: Path) -> None:
     script, report = tmp_path / "sums.py", tmp_path / "report.json"
     script.write_text(SCRIPT)

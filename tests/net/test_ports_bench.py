@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hostagent.cli.bench import ports
 from tests.labs.shared_memory import shm_folder
 
 __all__ = ["shm_folder"]
 
 
+@pytest.mark.slow
 def test_a_short_benchmark(shm_folder: Path) -> None:
     rows = ports.measure(round_trips=50, frames=2000, udp_rounds=5).rows
     assert len(rows) == 4

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS
 
 STEPS = 30
@@ -56,6 +58,7 @@ def test_a_rack_with_a_lost_server_continues_from_the_others_step(tmp_path: Path
     assert all(rack["core"]["between_racks"]["part_bytes"] > 0 for rack in racks)
 
 
+@pytest.mark.slow
 def test_messages_of_every_kind_cross_racks(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     words = ["run", "-n", "4", "--aggregator", "server", "--racks", "2", "--lanes", "256", "--report", str(report)]

@@ -25,8 +25,7 @@ LOSS = "loss=0.01&seed=3"
 
 def line_with(rank: Rank, text: str) -> str:
     """The next line with that text; those before are left out."""
-    assert rank.process.stdout is not None
-    for line in rank.process.stdout:
+    for line in rank.output:
         if text in line:
             return line
     raise AssertionError(f"rank {rank.number} ended without {text!r}")
@@ -64,7 +63,7 @@ def test_lost_rank_and_lost_server_are_named_and_weights_are_unchanged(tmp_path:
         options = (*OPTIONS, "--service", "mine:a-secret")
         with ranks(2, address, SCRIPT, *options, "--rejoins", "0") as started:
             line_with(started[0], " step 10 ")
-            os.kill(started[1].process.pid, signal.SIGKILL)
+            os.kill(started[1].pid, signal.SIGKILL)
             code, output = started[0].finish(PATIENCE_S)
         assert code != 0
         assert "service 'mine', push_pull(" in output

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.labs.torch_jobs import SCRIPTS
 
 PATIENCE_S = 170
@@ -55,6 +57,7 @@ def test_a_late_rank_ends_the_job_with_an_error_that_names_it(tmp_path: Path) ->
     assert "rank 1 had not contributed" in done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_choice_everybody_waits(tmp_path: Path) -> None:
     done = run(tmp_path, "wait", 2)
     assert done.returncode == 0, done.stderr

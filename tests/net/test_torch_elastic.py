@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from hostagent.launch.aggregators import running_aggregator
@@ -169,6 +170,7 @@ def check_all_is_free(hub: Machine) -> None:
     assert status()["slots_free"] == status()["slots"]
 
 
+@pytest.mark.slow
 def test_a_lost_machine_is_replaced_by_another(tmp_path):
     ports = [f"{number}=udp:hub:{5000 + number}" for number in range(1, RANKS + 1)]
     with machines(["hub", "node0", "node1", "node2"], tmp_path) as (hub, *nodes):

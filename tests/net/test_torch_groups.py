@@ -10,7 +10,7 @@ from hostagent.launch.status import fetch_status
 from tests.labs.torch_jobs import run
 
 
-@pytest.mark.parametrize("debug", ["OFF", "DETAIL"])
+@pytest.mark.parametrize("debug", [pytest.param("OFF", marks=pytest.mark.slow), "DETAIL"])
 def test_groups_do_not_disturb_each_other_and_give_their_slots_back(controller, monkeypatch, debug):
     monkeypatch.setenv("TORCH_DISTRIBUTED_DEBUG", debug)
     outputs = run(3, controller, "groups.py")

@@ -129,7 +129,7 @@ def test_a_killed_rank_is_named(shared):
     assert list(shared.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_everything(shared, number):
     process = start("endless")
     until_step(process, 3)
@@ -154,7 +154,7 @@ def test_a_killed_launcher_leaves_no_process_and_its_memory_is_cleaned(shared):
     assert list(shared.iterdir()) == []
 
 
-@pytest.mark.parametrize("service", ["switch", "controller"])
+@pytest.mark.parametrize("service", ["switch", pytest.param("controller", marks=pytest.mark.slow)])
 def test_a_killed_service_is_started_again_and_no_sum_is_lost(shared, service):
     process = start("slow")
     until_step(process, 3)
@@ -194,7 +194,9 @@ def test_a_run_without_sums_says_so_and_what_to_do(shared):
     assert "--replace-backend gloo" in ended.stderr
 
 
-@pytest.mark.parametrize("asked", [["gloo"], [], ["cpu:gloo"]])
+@pytest.mark.parametrize(
+    "asked", [["gloo"], *(pytest.param(words, marks=pytest.mark.slow) for words in ([], ["cpu:gloo"]))]
+)
 def test_netsum_takes_the_place_of_another_backend(shared, asked):
     line = [*command()[:-1], "--replace-backend", "gloo", str(SCRIPTS / "backend_of.py"), *asked]
     ended = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
@@ -215,6 +217,7 @@ def test_a_stopped_rank_is_named_at_once_and_is_the_cause(shared):
     assert list(shared.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_stopped_switch_is_named_and_may_go_on(shared):
     process = start("slow")
     until_step(process, 3)
@@ -236,7 +239,11 @@ def test_a_stopped_switch_is_named_and_may_go_on(shared):
             "Raises",
             r"the aggregator ended with exit code 1 \(.*KeyError: 'the reason' \(at troubled_cores.py:\d+, in pr",
         ),
-        ("Hangs", r"process\(\) has not returned for 1\d s, .* at troubled_cores.py:\d+, in Hangs.process"),
+        pytest.param(
+            "Hangs",
+            r"process\(\) has not returned for 1\d s, .* at troubled_cores.py:\d+, in Hangs.process",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_core_in_trouble_is_named_with_its_line(shared, monkeypatch, tmp_path, core, said):
@@ -268,7 +275,7 @@ def test_a_home_that_cannot_be_written_is_no_reason_to_fail(shared, tmp_path):
 
 def test_a_capture_of_a_run_has_every_frame_of_both_ranks(shared: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.pcapng"
-    words = command("3")
+    words = command("3")  # steps
     words[4:4] = ["--capture", str(path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr

@@ -17,12 +17,12 @@ def test_messages_of_every_kind_arrive(controller):
     assert all("all equal" in output for output in run(3, controller, "messages.py"))
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_exact_sums_and_every_reduction(controller, size):
     assert all("all exact" in output for output in run(size, controller, "exact_sums.py"))
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_ddp_trains_as_with_gloo(controller, size):
     assert all("as gloo's" in output for output in run(size, controller, "training.py"))
 

@@ -22,6 +22,7 @@ def test_parts_of_torch_give_gloos_results(controller, parts):
     assert [output.count(f"{part}: as gloo's") for part in parts] == [RANKS] * len(parts), output
 
 
+@pytest.mark.slow
 def test_a_transformer_learns_as_with_gloo_and_the_same_twice(controller):
     output = run_forked(RANKS, controller, "transformer.py")
     assert [output.count(f"{way}: losses") for way in ("ddp", "fsdp2", "pipeline")] == [RANKS] * 3, output

@@ -1,6 +1,6 @@
 """Ranks that disagree, end or do not come, in every kind of call: what each rank is told, and that its process ends.
 
-The suite takes every ninth case; NETSUM_TROUBLES=all takes all.
+`make test` takes every ninth case, `make test-all` all.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from hostagent.launch.aggregators import running_aggregator
+from tests.labs.extent import tries
 from tests.labs.torch_jobs import SCRIPTS
 from tests.net.trouble_cases import AT_ONCE, BOUND_S, CASES, SIZE, TROUBLED, Case
 
-EVERY = 1 if os.environ.get("NETSUM_TROUBLES") == "all" else 9
+EVERY = tries(9, 1)
 NAMES = list(CASES)[::EVERY]
 Told = dict[int, dict[str, Any]]
 """By rank: ``error``, the ``status`` with which its process ended, ``seconds`` until then."""

@@ -54,8 +54,12 @@ def switches_of(pid: int) -> list[int]:
 
 @pytest.mark.parametrize(
     ("root", "victims"),
-    [("p4", (0,)), ("p4", (0, 2)), ("server", (0, 1)), ("pspin", ())],
-    ids=["root", "root and leaf", "server and leaf", "PsPIN"],
+    [
+        pytest.param("p4", (0,), id="root", marks=pytest.mark.slow),
+        pytest.param("p4", (0, 2), id="root and leaf"),
+        pytest.param("server", (0, 1), id="server and leaf"),
+        pytest.param("pspin", (), id="PsPIN", marks=pytest.mark.slow),
+    ],
 )
 def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, root: str, victims: tuple[int, ...]) -> None:
     script, report = tmp_path / "train.py", tmp_path / "report.json"

@@ -108,6 +108,7 @@ def test_the_examples_of_the_readmes_are_there(installed: Path, tmp_path: Path) 
     assert (tmp_path / "demo" / "ptf" / "router.py").exists()
 
 
+@pytest.mark.slow
 def test_the_demo_runs(installed: Path, tmp_path: Path) -> None:
     """Two passes over the data are too few for the demo's accuracy goal, and enough for all that it says of netsum."""
     words = "demo", "-n", "2", "--epochs", "2", "--json"

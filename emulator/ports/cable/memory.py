@@ -17,6 +17,7 @@ from emulator.ports.cable.bell import Bell
 from emulator.ports.cable.rings import PAGE_BYTES, Geometry, place, place_tx, write_header
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
+from emulator.ports.loop.switch_loops import adopt_switch_loops
 from emulator.ports.port import SwitchPort
 from emulator.ports.spec import PortSpec
 from emulator.ports.state import WireKind
@@ -59,6 +60,7 @@ class MemoryPort(SwitchPort):
     def __init__(
         self, spec: PortSpec, table: TxPortTable, bell: Bell | None = None, geometry: Geometry | None = None
     ) -> None:
+        adopt_switch_loops()  # numba would compile them again, in each process, for 20 s
         super().__init__(spec, table)
         geometry = geometry or Geometry(pool_bytes=MEMORY_POOL_BYTES)
         self._memory = aligned_bytes(geometry.total_bytes, PAGE_BYTES)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from emulator.native.jit_cache import source_stamp
 from emulator.native.loops_file import Entries, adopt_loops
 from emulator.native.object_code import ObjectCodeError
 
 
+@functools.cache
 def adopt_switch_loops() -> None:
     """From now on this process needs no numba to serve ports of any kind but capture files; where that cannot be, it
     loads numba as ever."""

@@ -1,4 +1,5 @@
-"""Sums until told to end: 20 in all, or for ever with ``endless``; ``raise`` fails on rank 1 after two."""
+"""Sums until told to end: 20 in all, or as many as told, or for ever with ``endless``; ``raise`` fails on rank 1 after
+two."""
 
 import os
 import signal
@@ -12,8 +13,9 @@ from lines import say
 dist.init_process_group("netsum")
 RANK, SIZE = dist.get_rank(), dist.get_world_size()
 how = sys.argv[1] if len(sys.argv) > 1 else ""
+steps = int(how) if how.isdigit() else 20
 step = 0
-while step < 20 or how == "endless":
+while step < steps or how == "endless":
     tensor = torch.full((50_000,), float(RANK + step))
     dist.all_reduce(tensor)
     assert (tensor == sum(range(SIZE)) + SIZE * step).all(), tensor

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import sys
 import time
 from datetime import timedelta
@@ -128,7 +129,7 @@ def futures():
 timeout = timedelta(seconds={"never_joins": 4, "unsent": 10}.get(sys.argv[1], 60))
 if sys.argv[1] == "never_joins" and RANK == 2:
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), 3, False)
-    sys.stdin.read()  # there, as far as torch's store goes, but in no group
+    signal.pause()  # there, as far as torch's store goes, but in no group
 dist.init_process_group("netsum", timeout=timeout)  # where never_joins ends
 globals()[sys.argv[1]]()
 print("end of script")

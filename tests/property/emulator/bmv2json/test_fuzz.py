@@ -18,11 +18,12 @@ from emulator.p4.library import find_program
 from emulator.v1model.architecture import V1MODEL
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.generators.bmv2_damage import damaged
+from tests.labs.extent import tries
 from tests.programs.bmv2_documents import with_table, with_unions
 
 STF = Path(__file__).resolve().parents[3] / "conformance" / "stf"
 SOURCES = ("router.p4", *(str(STF / "tables" / name) for name in ("computed_keys.p4",)))
-SEEDS_PER_DOCUMENT = 150
+SEEDS_PER_DOCUMENT = tries(50, 150)
 
 
 @functools.cache

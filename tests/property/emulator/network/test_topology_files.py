@@ -15,6 +15,7 @@ from emulator.network.topology.parts import NodeKind
 from emulator.network.topology.routes import bisection_bps, diameter, shortest_routes
 from emulator.network.topology.topology import Topology
 from tests.generators.topologies import topologies
+from tests.labs.extent import tries
 
 TEXTS = [write(leaf_spine(2, 2, 2)) for write in (topology_json, topology_yaml)]
 
@@ -55,7 +56,7 @@ def test_ports_and_routes_agree_with_links(topology: Topology) -> None:
     assert (bisection_bps(topology) > 0) == (len(hosts) > 1)
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(100, 300))
 @given(st.sampled_from(TEXTS), st.data())
 def test_a_damaged_file_gives_a_topology_or_an_error_with_its_line(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))

@@ -12,10 +12,11 @@ from emulator.p4.llvm.machine import Effort
 from emulator.switch.control import ValueSetMember
 from emulator.v1model.target import V1MODEL_TARGET
 from tests.generators.ir_generator import entries, programs
+from tests.labs.extent import tries
 from tests.programs.p4_programs import run_both
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(15, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_the_compiled_program_equals_the_interpreted_one(data: st.DataObject) -> None:
     effort = data.draw(st.sampled_from(Effort))

@@ -71,7 +71,10 @@ def test_what_doubles_is_bounded(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert outcome(text + "\n") == "error"
 
 
-@pytest.mark.parametrize("opening", ["(", "{", "~", "-", "if (meta.flag) ", "meta.flag ? 1 : ", "1 + ", "{ "])
+@pytest.mark.parametrize(
+    "opening",
+    ["(", "{", "~", "-", "if (meta.flag) ", pytest.param("meta.flag ? 1 : ", marks=pytest.mark.slow), "1 + ", "{ "],
+)
 def test_deep_nesting(opening: str) -> None:
     complete = opening in ("-", "1 + ")  # the others lack what closes them
     assert outcome(program(apply=f"meta.m8 = {opening * 5000}1;")) == ("program" if complete else "error")

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emulator.p4 import ir
+from tests.labs.extent import tries
 from tests.programs.p4_programs import (
     binary,
     const,
@@ -107,7 +108,7 @@ def lane_programs(draw: st.DrawFn) -> ir.Program:
     )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(15, 40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(program=lane_programs(), seed=st.randoms(use_true_random=False))
 def test_lanes(program: ir.Program, seed) -> None:
     size = sum(h.type.length_bits for h in program.headers) // 8

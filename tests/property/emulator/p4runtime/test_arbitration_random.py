@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from emulator.p4runtime.errors import Code, RequestError
 from emulator.p4runtime.stream.arbitration import Arbiter, Notification
+from tests.labs.extent import tries
 
 STREAMS = st.integers(0, 3)
 ELECTION_IDS = st.one_of(st.none(), st.integers(0, 4), st.just(2**128 - 1))
 STEPS = st.lists(st.one_of(st.tuples(STREAMS, ELECTION_IDS), st.tuples(STREAMS, st.just("disconnect"))), max_size=40)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(100, 300))
 @given(STEPS)
 def test_elections(steps: list[tuple[int, int | str | None]]) -> None:
     arbiter = Arbiter(1)

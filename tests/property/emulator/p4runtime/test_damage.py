@@ -15,6 +15,7 @@ from emulator.p4runtime.errors import BatchError, Code, RequestError
 from emulator.rpc.p4protos import p4runtime_pb2 as p4rt
 from tests.clients.p4runtime_scenario import make_package
 from tests.fakes.fake_switch import DROPS, FILTER, FORWARD, JOBS, ROUTES, SUMS, fake_target
+from tests.labs.extent import tries
 
 PARAMS = 'params { param_id: 1 value: "1" } params { param_id: 2 value: "2" }'
 ACTION = f"action {{ action {{ action_id: {FORWARD} {PARAMS} }} }}"
@@ -77,7 +78,7 @@ def make_read(entities: list[Any]) -> Any:
     return p4rt.ReadRequest(entities=entities)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=tries(100, 400))
 @given(damaged(make_write))
 def test_damaged_writes(data: bytes) -> None:
     request = parsed(p4rt.WriteRequest, data)
@@ -110,7 +111,7 @@ def refusal(call: Callable[[], object]) -> RequestError | BatchError | None:
     return None
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=tries(100, 400))
 @given(damaged(make_read))
 def test_damaged_reads(data: bytes) -> None:
     request = parsed(p4rt.ReadRequest, data)

@@ -12,6 +12,7 @@ from emulator.ports.batch import FrameBatch, TxPortTable
 from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.cable.rings import Geometry
 from emulator.ports.spec import parse_port
+from tests.labs.extent import tries
 
 POSTS, CELLS, POOL = 8, 4, 6
 FRAMES = st.binary(min_size=0, max_size=100)
@@ -109,5 +110,5 @@ class CableMachine(RuleBasedStateMachine):
             assert self.pool.frames[row, : len(frame)].tobytes() == frame
 
 
-CableMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+CableMachine.TestCase.settings = settings(max_examples=tries(50, 150), stateful_step_count=40, deadline=None)
 TestCable = CableMachine.TestCase

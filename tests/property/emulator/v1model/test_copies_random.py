@@ -14,6 +14,7 @@ from emulator.v1model import interpreted
 from emulator.v1model.llvm import queues, transmit
 from emulator.v1model.metadata import standard
 from emulator.v1model.target import V1MODEL_TARGET
+from tests.labs.extent import tries
 from tests.programs.p4_programs import (
     binary,
     const,
@@ -159,7 +160,7 @@ def prepare(switch) -> None:
     switch.set_clone_session(CloneSession(3, ((9, 0),), 20))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(20, 60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     program=programs(),
     frames=st.lists(st.tuples(st.integers(0, 7), st.binary(max_size=120)), min_size=1, max_size=5),

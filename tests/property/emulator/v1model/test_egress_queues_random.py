@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from emulator.v1model.compiled import CompiledProgram, compile_program
 from emulator.v1model.metadata import Drop
+from tests.labs.extent import tries
 from tests.programs.p4_programs import HandMade, Rig
 from tests.programs.queue_program import Seen, asked, at_times, queue_program
 
@@ -84,7 +85,7 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(20, 60), deadline=None)
 @given(batches=batches, rates=places(st.sampled_from(RATES)), depths=places(st.integers(0, 6)), every=st.booleans())
 def test_packets_leave_as_the_model_says(
     batches: list[tuple[int, list[tuple[int, int]]]], rates: dict[Place, int], depths: dict[Place, int], every: bool

@@ -11,8 +11,9 @@ import pytest
 
 from hostagent.controller.core.model import SECOND_NS
 from tests.labs.controller import Laboratory, Rank
+from tests.labs.extent import tries
 
-SEEDS = range(120)
+SEEDS = range(tries(40, 120))
 CALM_NS = 100 * SECOND_NS
 """Longer than every bound of the controller together."""
 

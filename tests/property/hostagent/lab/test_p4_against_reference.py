@@ -26,9 +26,10 @@ from tests.generators.aggregation_schedules import (
     essence,
     shortest,
 )
+from tests.labs.extent import tries
 from tests.labs.p4_aggregator import P4Aggregator
 
-SCHEDULES = 400
+SCHEDULES = tries(80, 400)
 FRAMES = 120
 
 

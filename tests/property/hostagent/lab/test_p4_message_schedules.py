@@ -13,11 +13,12 @@ from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
 from hostagent.protocol.reference import ReferenceJob
 from tests.generators.message_schedules import draw
+from tests.labs.extent import tries
 from tests.labs.message_core import JOB, Schedule, explain, run
 from tests.labs.p4_aggregator import P4Aggregator
 
 LANES, SLOTS, PORTS = 64, 64, 5
-BATCHES, BATCH = 4, 25
+BATCHES, BATCH = 4, tries(8, 25)
 
 
 @cache

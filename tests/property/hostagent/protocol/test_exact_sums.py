@@ -17,6 +17,7 @@ from hostagent.protocol.operation import Operation, OperationKind, OperationRefu
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.reference import ReferenceAggregator, ReferenceJob
 from hostagent.protocol.worker.exact_plan import ONE_ROUND_FRAMES, one_round_elements
+from tests.labs.extent import tries
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.protocol import NUMPY, as_float
 from tests.labs.rack_aggregator import RackAggregator, terms_of
@@ -125,7 +126,7 @@ def sums(draw: st.DrawFn) -> tuple[Sum, int]:
 
 @pytest.mark.parametrize("name", AGGREGATORS)
 @given(sums())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(20, 60), deadline=None)
 def test_a_job_computes_correctly_rounded_sums(name: str, case: tuple[Sum, int]) -> None:
     work, one_round_frames = case
     job = reference_job(len(work.inputs), WINDOW)

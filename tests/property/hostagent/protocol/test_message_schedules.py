@@ -7,9 +7,10 @@ import pytest
 
 from tests.generators.message_schedules import draw
 from tests.labs import message_core
+from tests.labs.extent import tries
 from tests.labs.message_core import TICK_NS, Lab, Schedule, explain, make_lab, run
 
-BATCHES, BATCH = 20, 60
+BATCHES, BATCH = 20, tries(15, 60)
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

@@ -25,6 +25,7 @@ from hostagent.rackserver.core import RackServer
 from pspin_model.aggregator import PspinAggregator
 from tests.generators.message_schedules import draw as draw_messages
 from tests.labs import message_core
+from tests.labs.extent import tries
 from tests.labs.protocol import TICK_NS, Schedule, explain, run
 from tests.labs.tree import (
     P4_LANES,
@@ -41,7 +42,7 @@ from tests.labs.tree import (
 )
 from tests.labs.worker_core import operation_of
 
-BATCHES, BATCH = 4, 12
+BATCHES, BATCH = 4, tries(5, 12)
 FAN_OUTS = ((2, 2), (3, 2), (2, 1), (1, 3), (2, 2, 2), (1, 2, 1, 2))
 """Up to four levels: workers, leaves, and one or two levels of switches above those."""
 
@@ -94,7 +95,7 @@ def test_schedules(batch: int) -> None:
 
 
 def test_schedules_of_the_compiled_program() -> None:
-    for seed in range(8):
+    for seed in range(tries(4, 8)):
         schedule, fan_out = draw(seed)
         schedule = replace(schedule, lanes=P4_LANES, largest_chunks=min(schedule.largest_chunks, 6))
         if play(schedule, fan_out, compiled):

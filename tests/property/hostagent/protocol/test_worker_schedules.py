@@ -11,10 +11,11 @@ import pytest
 from hostagent.protocol import reference
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.operation import OperationKind, Span
+from tests.labs.extent import tries
 from tests.labs.protocol import TICK_NS, Lab, Schedule, explain, make_lab, run, shrink
 from tests.labs.worker_core import operation_of
 
-BATCHES, BATCH = 20, 80
+BATCHES, BATCH = 20, tries(20, 80)
 
 
 def draw(seed: int) -> Schedule:

@@ -6,10 +6,11 @@ import pytest
 
 from tests.generators.collective_programs import draw
 from tests.labs import virtual_job
+from tests.labs.extent import tries
 from tests.labs.virtual_job import Faults, draw_faults
 from tests.soaks.program_soak import explain, run, shrink
 
-BATCHES, BATCH = 5, 20
+BATCHES, BATCH = 5, tries(6, 20)
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

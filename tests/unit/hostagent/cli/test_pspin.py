@@ -33,6 +33,7 @@ def pspin(*words: str | Path) -> Result:
     return netsum("pspin", *words)
 
 
+@pytest.mark.slow
 def test_a_run_takes_operators_from_the_configs_folder_and_writes_rows(tmp_path: Path) -> None:
     (tmp_path / "beside_the_config.py").write_text("def both(a, b):\n    return a | b\n")
     (tmp_path / "flare.toml").write_text(CONFIG)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.quantizer import exact, formats
 from hostagent.protocol.quantizer.blocks import EXPONENT_ZERO, log2_ceiling
+from tests.labs.extent import tries
 from tests.labs.protocol import NUMPY, as_float
 from tests.oracles.exact_sums import FORMATS, rounded_sum, same
 
@@ -97,7 +98,7 @@ def bit_patterns(draw: st.DrawFn) -> tuple[DType, Chunks, int]:
 
 
 @given(bit_patterns())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(100, 400), deadline=None)
 def test_any_bits(case: tuple[DType, Chunks, int]) -> None:
     check(*case)
 

@@ -14,6 +14,7 @@ from hostagent.protocol.wire import full_frame_bytes
 pytestmark = pytest.mark.timeout(400)  # the first one compiles the loop
 
 
+@pytest.mark.slow
 def test_both_simulate_the_same_network() -> None:
     (row,) = measure(("tree=2x2",), 400_000).rows
     assert row.value > 0
