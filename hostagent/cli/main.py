@@ -47,6 +47,7 @@ TOPOLOGY = Group(
         "show": Entry("topology:show", "Check a topology file, and show its nodes, links and properties."),
         "draw": Entry("topology:draw", "Draw a topology file."),
         "simulate": Entry("topology_simulate:simulate", "Simulate an allreduce frame by frame, in virtual time."),
+        "sweep": Entry("topology_sweep:sweep", "Simulate many, in parallel: sizes, losses, windows, seeds."),
     },
     "netsum topology build tree 2x4 -o net.yaml",
 )

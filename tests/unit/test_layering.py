@@ -17,7 +17,7 @@ PACKAGES = ("emulator", "hostagent", "pspin_model")
 EMULATOR = ("p4", "v1model", "bmv2json", "switch", "p4runtime", "harness")
 HOSTAGENT = ("protocol", "transport", "torch_backend", "launch")
 BESIDE = ("rackserver", "controller", "collectives", "planner", "compute")  # of hostagent, on protocol and transport
-FOR_EVERYONE = ("emulator.native", "emulator.rpc", "emulator.ports")  # cables and P4Runtime have two ends
+FOR_EVERYONE = ("emulator.native", "emulator.rpc", "emulator.ports", "emulator.sweep")  # two ends use them
 ON_TOPOLOGIES = ("hostagent.planner", "hostagent.collectives", "hostagent.launch")  # plans, faults: emulator.network
 ASSEMBLERS = ("hostagent.cli", "hostagent.lab")
 

@@ -10,6 +10,7 @@ from typing import Any
 from hostagent.cli.options import AS_JSON
 from hostagent.cli.parsing import argument, command, integer, number, option, repeated, switchable
 from hostagent.cli.pspin import mistakes
+from hostagent.cli.sweeps import SWEEP, with_progress
 
 PICTURES = (".png", ".svg", ".pdf")
 PLOT = option("--plot", metavar="FILE", type=Path, help="Picture to draw: .png, .svg or .pdf.")
@@ -60,9 +61,9 @@ def run(config: Path, *, plot: Path | None = None, csv: Path | None = None, as_j
 
 def _run_tree(config: Any, plot: Path | None, csv: Path | None, as_json: bool) -> int:
     """Trees of switches: a line for each reduction, and one for each of its levels."""
+    from emulator.sweep import as_csv
     from hostagent.cli.pspin.tables import show_trees
     from hostagent.launch.terminal import wide_console
-    from pspin_model.flare.study.sweep import as_csv
     from pspin_model.flare.study.tree_report import level_rows, reduce_in_time
 
     outcome = reduce_in_time(config, config.tree)
@@ -113,9 +114,8 @@ def _status(reports: Sequence[Any]) -> int:
     option("--cores-per-block", metavar="N", type=integer(1), help="Cores that may work on a block."),
     option("--buffers", metavar="N", type=integer(1, 62), help="Buffers of a block, for multi."),
     switchable("--staggered", help="Different start offsets of the children in the message."),
-    option("--workers", metavar="N", type=integer(1), help="Number of processes. Default: one per CPU."),
     PLOT,
-    CSV,
+    *SWEEP,
     AS_JSON,
     mistakes=mistakes,
 )
@@ -134,9 +134,10 @@ def sweep(
     cores_per_block: int = 8,
     buffers: int = 4,
     staggered: bool = True,
-    workers: int | None = None,
     plot: Path | None = None,
     csv: Path | None = None,
+    workers: int | None = None,
+    dask: str = "",
     as_json: bool = False,
 ) -> int:
     """Simulate a grid of reductions, size x algorithm x cores x children, or sparse ones, size x storage x density x
@@ -145,9 +146,10 @@ def sweep(
     Examples:
       netsum pspin sweep --size 64KiB --size 1MiB --cores 512 --plot sweep.png
       netsum pspin sweep --density 0.001 --density 0.01 --plot sparse.png
+      netsum pspin sweep --cores 256 --cores 512 --csv rows.csv --dask HOST:8786
     """
     from pspin_model.flare.config import Reduction, parse_bytes
-    from pspin_model.flare.study.sweep import as_csv, grid, settings_of, sparse_grid
+    from pspin_model.flare.study.sweep import grid, run_points, settings_of, sparse_grid
     from pspin_model.machine.config import ConfigError
 
     _check_outputs(plot, csv)
@@ -169,15 +171,13 @@ def sweep(
         points = sparse_grid(sizes, storage or ["array", "hash"], density, *shape, algorithm or ["single"])
     else:
         points = grid(sizes, algorithm or ["single", "multi", "tree"], *shape)
-    rows = _with_progress(points, workers)
+    rows = with_progress(len(points), lambda done: run_points(points, file=csv, workers=workers, dask=dask, done=done))
     if as_json:
         print(_json({**settings_of(points[0]), "rows": rows}))
     else:
         from hostagent.cli.pspin.tables import show_rows, show_sparse_rows
 
         (show_sparse_rows if density else show_rows)(rows)
-    if csv is not None:
-        csv.write_text(as_csv(rows))
     if plot is not None:
         _plot_rows(rows, plot, buffers, sparse=bool(density))
     return 0
@@ -204,19 +204,6 @@ def _check_outputs(plot: Path | None, csv: Path | None) -> None:
             raise ConfigError(f"{name} {path}: there is no folder {path.absolute().parent}")
 
 
-def _with_progress(points: Any, workers: int | None) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from pspin_model.flare.study.sweep import run_points
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("simulating", total=len(points))
-        return run_points(points, workers=workers, done=lambda _number, _row: progress.advance(task))
-
-
 def _json(value: Any) -> str:
     import json
 
@@ -226,7 +213,7 @@ def _json(value: Any) -> str:
 def _csv_of(report: Any) -> str:
     from dataclasses import asdict
 
-    from pspin_model.flare.study.sweep import as_csv
+    from emulator.sweep import as_csv
 
     rows = []
     for outcome in report.outcomes:

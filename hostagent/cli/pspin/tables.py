@@ -74,7 +74,7 @@ def show_rows(rows: Any) -> None:
             lines.append((*start, *[""] * 9, "refused"))
             continue
         figures = [_figure(row[name], scale) for pair, scale in PAIRS for name in pair]
-        why = row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults"
+        why = row["why"] or "" if row["exact"] else f"WRONG RESULT, {row['faults']} faults"
         lines.append((*start, *figures, f"{row['core_use']:.0%}", why))
     _print_with_refusals(SWEEP_COLUMNS, lines, rows)
 
@@ -91,7 +91,7 @@ def show_sparse_rows(rows: Any) -> None:
         lines.append((
             *start, *figures, f"{row['result_density']:.1%}", f"{row['spilled']:,}", f"{row['model_spilled']:,.0f}",
             _kib(row["bytes_out"]), _kib(row["extra_bytes"]), _kib(row["model_extra_bytes"]), f"{row['core_use']:.0%}",
-            row["why"] if row["exact"] else f"WRONG RESULT, {row['faults']} faults",
+            row["why"] or "" if row["exact"] else f"WRONG RESULT, {row['faults']} faults",
         ))  # fmt: skip
     _print_with_refusals(SPARSE_SWEEP_COLUMNS, lines, rows)
 

@@ -7,27 +7,24 @@ are done; rows come back in the points' order.
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from multiprocessing import get_context
-from typing import Any
+from pathlib import Path
 
+from emulator.sweep import Row, run_all
 from pspin_model.compile_notice import print_compile_notice
 from pspin_model.flare.config import FlareConfig, Reduction, cost_table, flare_machine
+from pspin_model.flare.models.dense import Algorithm
 from pspin_model.flare.models.deviations import explanation
 from pspin_model.flare.models.sparse_rate import SparsePrediction
-from pspin_model.flare.sparse.run import units_of
 from pspin_model.flare.study.simulate import CYCLE_NS, Outcome, simulate
 from pspin_model.machine.config import ConfigError
 
-Row = dict[str, Any]
 CORES_PER_CLUSTER = 8
+SETTINGS = ("operator", "cores_per_block", "staggered", "packet_bytes", "arrivals", "line_rate_gbps", "seed")
+"""Of a reduction, that all points of a sweep have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +90,7 @@ def sparse_grid(
 
 def settings_of(point: Point) -> Row:
     """What all points of a sweep have, and their rows do not say."""
-    shared = ("operator", "cores_per_block", "staggered", "packet_bytes", "arrivals", "line_rate_gbps", "seed")
-    reduction = {name: getattr(point.reduction, name) for name in shared}
+    reduction = {name: getattr(point.reduction, name) for name in SETTINGS}
     machine = {"cores_per_cluster": CORES_PER_CLUSTER, "costs": point.costs, "cycle_ns": CYCLE_NS}
     return {"machine": machine, "reduction": reduction}
 
@@ -108,10 +104,6 @@ def run_point(point: Point) -> Row:
     model = outcome.model
     row: Row = {
         "algorithm": outcome.algorithm,
-        "message_bytes": outcome.message_bytes,
-        "cores": outcome.cores,
-        "children": outcome.children,
-        "type": outcome.dtype,
         "refused": outcome.refused,
         "exact": outcome.exact,
         "bandwidth_gbps": round(outcome.bandwidth_gbps, 1),
@@ -130,12 +122,12 @@ def run_point(point: Point) -> Row:
         "wall_s": round(time.perf_counter() - began, 3),
     }
     if outcome.density:
-        row |= _sparse_columns(point.reduction, outcome)
-    row["why"] = explanation(row)
+        row |= _sparse_columns(outcome)
+    row["why"] = explanation(_key(point) | row)
     return row
 
 
-def _sparse_columns(reduction: Reduction, outcome: Outcome) -> Row:
+def _sparse_columns(outcome: Outcome) -> Row:
     sparse, model = outcome.sparse, outcome.model
     predicted = {}
     if isinstance(model, SparsePrediction):
@@ -143,9 +135,6 @@ def _sparse_columns(reduction: Reduction, outcome: Outcome) -> Row:
         predicted = {f"model_{name}": round(getattr(model, name), 4) for name in names}
         predicted |= {"bound": model.bound, "bound_by_a_hair": model.bound_by_a_hair}
     return {
-        "storage": reduction.storage,
-        "buffers": units_of(reduction),
-        "density": outcome.density,
         "dense_gbps": round(outcome.dense_gbps, 1),
         "pairs_per_ns": round(outcome.elements_per_ns, 3),
         **(asdict(sparse) if sparse else {}),
@@ -156,37 +145,19 @@ def _sparse_columns(reduction: Reduction, outcome: Outcome) -> Row:
 def run_points(
     points: Sequence[Point],
     *,
+    file: Path | None = None,
     workers: int | None = None,
+    dask: str = "",
     done: Callable[[int, Row], None] = lambda _number, _row: None,
 ) -> list[Row]:
-    """Simulate all points; ``done(number, row)`` is called as they come.
-
-    ``workers``: processes here, by default one for each processor.
-    """
-    rows: dict[int, Row] = {}
-    for number, row in _on_processes(points, workers or os.cpu_count() or 1):
-        rows[number] = row
-        done(number, row)
-    return [rows[number] for number in range(len(points))]
+    """Simulate all points; the parameters are those of `emulator.sweep.run_all`."""
+    return run_all(run_point, points, key=_key, file=file, workers=workers, dask=dask, done=done)
 
 
-def _on_processes(points: Sequence[Point], workers: int) -> Iterator[tuple[int, Row]]:
-    if workers == 1 or len(points) == 1:
-        yield from ((number, run_point(point)) for number, point in enumerate(points))
-        return
-    # spawned: a forked child of a process with threads (a progress bar) may hang
-    with ProcessPoolExecutor(min(workers, len(points)), mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(run_point, point): number for number, point in enumerate(points)}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-
-
-def as_csv(rows: Iterable[Row]) -> str:
-    """A header and a line for each row."""
-    rows = list(rows)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def _key(point: Point) -> Row:
+    """The columns that say which point a row is of: all of its parameters."""
+    row = {"cores": point.cores, "costs": point.costs, **asdict(point.reduction)}
+    row["type"], row["algorithm_asked"] = row.pop("dtype"), row.pop("algorithm")
+    if row["algorithm_asked"] in (Algorithm.SINGLE, Algorithm.TREE):
+        row["buffers"] = 1
+    return row

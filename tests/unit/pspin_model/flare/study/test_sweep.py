@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from emulator.sweep import as_csv
 from pspin_model.flare.config import Reduction
 from pspin_model.flare.study.plots import plot_report, plot_sweep
 from pspin_model.flare.study.plots_sparse import plot_sparse_sweep
 from pspin_model.flare.study.simulate import simulate
-from pspin_model.flare.study.sweep import as_csv, grid, run_points, sparse_grid
+from pspin_model.flare.study.sweep import grid, run_points, sparse_grid
 from pspin_model.machine.config import ConfigError
 
 BASE = Reduction(4096, children=4)
