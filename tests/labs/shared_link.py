@@ -8,6 +8,7 @@ import heapq
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -106,9 +107,9 @@ class FairnessLab:
         self.flows = [(Reno(), Receiver()) for _ in range(conditions.flows)]
         self._kept: list[object] = []
         for number in range(len(self.cores)):
-            self._at(self._rng.randrange(20_000_000), lambda number=number: self._submit(number))
+            self._at(self._rng.randrange(20_000_000), partial(self._submit, number))
         for number in range(len(self.flows)):
-            self._at(self._rng.randrange(20_000_000), lambda number=number: self._send_segments(number))
+            self._at(self._rng.randrange(20_000_000), partial(self._send_segments, number))
 
     def _core(self, job: int, rank: int) -> WorkerCore:
         conditions, number = self.conditions, job * self.conditions.hosts + rank
@@ -163,7 +164,7 @@ class FairnessLab:
     def _pump(self, number: int) -> None:
         """What a core sends goes to the centre, and what that answers to the queues."""
         for frame in self.cores[number].transmit(self.now_ns):
-            self._later(("up", number), lambda frame=frame: self._centre_receives(number, frame))
+            self._later(("up", number), partial(self._centre_receives, number, frame))
         timer_ns = self.cores[number].next_timer()
         if timer_ns != self._timers[number] and timer_ns < 2**62:
             self._timers[number] = timer_ns
@@ -187,7 +188,7 @@ class FairnessLab:
         left, next_ns = self._queue.process(tagged, self.now_ns)
         for _, frame in left:
             number = int.from_bytes(frame[-2:], "big", signed=True)
-            self._later(("down", number), lambda number=number, frame=frame: self._arrive(number, frame))
+            self._later(("down", number), partial(self._arrive, number, frame))
         if next_ns is not None and next_ns != self._queue_ns:
             self._queue_ns = next_ns
             self._at(next_ns, lambda: self._enqueue([]))
@@ -211,7 +212,7 @@ class FairnessLab:
         start = bytes(12) + b"\x08\x00" + ipv4_header(66, 0x0A000101, 0x0A000102)
         frames = [(-1 - flow, start + number.to_bytes(4, "big") + bytes(40)) for number in segments]
         for each in frames:
-            self._later(("segments", flow), lambda each=each: self._enqueue([each]))
+            self._later(("segments", flow), partial(self._enqueue, [each]))
         timer_ns = sender.timer_ns()
         self._at(timer_ns, lambda: self._check_timer(flow))
 
