@@ -4,6 +4,7 @@ sudo .venv/bin/python mininet/allreduce.py --workers 4 --rate 50,100 --sizes 1MB
 sudo .venv/bin/python mininet/allreduce.py --loss 0,0.1%,1%,5% --impair 'delay=1ms&seed=7' --slow 3=10 --out loss
 sudo .venv/bin/python mininet/allreduce.py --aggregator p4,server --tree 2x2 --calls 20 --out where
 sudo .venv/bin/python mininet/allreduce.py --jobs 2 --aggregator p4,server --out jobs
+sudo .venv/bin/python mininet/allreduce.py --workers 2 --tcp 1 --rate 50 --out shares
 sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
 sudo .venv/bin/python mininet/allreduce.py --rate 50,100 --sizes 1MB,4MB,16MB --beside virtual --out beside
 """
@@ -30,6 +31,7 @@ from experiment import (
     columns_of,
     crossings,
     draw,
+    draw_shares,
     origin,
     publish,
     record,
@@ -38,7 +40,7 @@ from experiment import (
     sizes,
     summing,
 )
-from networks import tree_topology
+from networks import TcpFlows, tree_topology
 from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
@@ -47,6 +49,7 @@ from emulator.ports.units import size_text
 
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MOST_JOBS = 4
+MOST_FLOWS = 8
 MEASURED = ("times_s", "sent_bytes", "received_bytes")
 ONE_FRAME_CALLS = 21
 
@@ -54,7 +57,7 @@ ONE_FRAME_CALLS = 21
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """A row for each timed call, as they come."""
     common = origin(options)
-    for setting in settings(options):
+    for setting in settings(options, spare=int(options.tcp > 0)):
         with running(options, setting) as network:
             for place in options.places:
                 parameters = setting.columns(place)
@@ -62,23 +65,49 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
                 with summing(options, network, setting, place, options.jobs) as controller:
                     beside = in_virtual_time(network, setting, controller) if options.beside else None
                     for size_bytes in options.sizes:
-                        bits = 8 * options.jobs * size_bytes * crossings(place, options.workers)
-                        row = {**common, "jobs": options.jobs, **rate_and_loss, "size_bytes": size_bytes, **parameters}
-                        row["links_alone_ms"] = round(bits / (setting.slowest_mbit * 1e3), 3)
-                        yield from rows_of(row, said_by(options, network, controller, row), beside)
+                        bits = 8 * size_bytes * crossings(place, options.workers)
+                        control = options.tcp_control if options.tcp else ""
+                        sharing = {"jobs": options.jobs, "tcp": options.tcp, "tcp_control": control}
+                        row = {**common, **sharing, **rate_and_loss, "size_bytes": size_bytes, **parameters}
+                        shares = options.jobs + options.tcp
+                        row["links_alone_ms"] = round(shares * bits / (setting.slowest_mbit * 1e3), 3)
+                        said, tcp_mbit = beside_tcp(options, network, controller, row)
+                        yield from rows_of(row, said, bits, tcp_mbit, beside)
+
+
+def beside_tcp(
+    options: argparse.Namespace, network: Any, controller: str, row: Row
+) -> tuple[list[Said], Sequence[float]]:
+    """What ranks say, of each job, and what TCP flows have carried meanwhile: Mbit/s of each."""
+    if not options.tcp:
+        return said_by(options, network, controller, row), ()
+    with network.tcp(TcpFlows(options.tcp, options.tcp_control)) as carried:
+        said = said_by(options, network, controller, row)
+        ranks = [rank for job in said for rank in job]
+        from_s = max(rank["starts_s"][0] for rank in ranks)
+        return said, carried(from_s, min(rank["starts_s"][-1] + rank["times_s"][-1] for rank in ranks))
 
 
 def said_by(options: argparse.Namespace, network: Any, controller: str, row: Row) -> list[Said]:
     """Of each job, what its ranks say of their calls."""
     if isinstance(network, VirtualNetwork):
         return [network.calls(row["size_bytes"], options.calls)]
-    return live_ranks(network, controller, row["backend"], row["size_bytes"], options.calls, options.jobs)
+    hosts = network.topology.hosts[: options.workers]
+    return live_ranks(network, controller, row["backend"], row["size_bytes"], options.calls, options.jobs, hosts)
 
 
-def live_ranks(network: Any, controller: str, backend: str, size_bytes: int, calls: int, jobs: int = 1) -> list[Said]:
-    """The same of a live network."""
+def live_ranks(
+    network: Any,
+    controller: str,
+    backend: str,
+    size_bytes: int,
+    calls: int,
+    jobs: int = 1,
+    hosts: Sequence[str] = (),
+) -> list[Said]:
+    """The same of a live network; ``hosts``: the first ones, if not all have ranks."""
     words = [RANK_SCRIPT, backend, *map(str, (size_bytes, calls, jobs))]
-    return [[json.loads(out.splitlines()[-1]) for out in job] for job in network.ranks(words, controller, jobs)]
+    return [[json.loads(out.splitlines()[-1]) for out in job] for job in network.ranks(words, controller, jobs, hosts)]
 
 
 def in_virtual_time(network: Any, setting: Setting, controller: str) -> VirtualNetwork:
@@ -88,16 +117,21 @@ def in_virtual_time(network: Any, setting: Setting, controller: str) -> VirtualN
     return copy
 
 
-def rows_of(row: Row, said: Sequence[Said], beside: VirtualNetwork | None = None) -> Iterator[Row]:
-    """A row for each job's call, from what its ranks say, and a copy in virtual time."""
+def rows_of(
+    row: Row, said: Sequence[Said], bits: float, tcp_mbit: Sequence[float], beside: VirtualNetwork | None
+) -> Iterator[Row]:
+    """A row for each job's call, from what its ranks say, and a copy in virtual time. ``bits``: what a call takes to
+    each host; ``tcp_mbit``: of flows beside the jobs."""
     jobs = [list(columns_of(ranks, MEASURED)) for ranks in said]
     copied = copies(row["size_bytes"], said[0], jobs[0], beside) if beside is not None else [{} for _ in jobs[0]]
-    index = round(jain([1 / statistics.fmean(time_s for time_s, *_ in calls) for calls in jobs]), 4)
-    for job, calls in enumerate(jobs, 1):
+    rates_mbit = [bits / 1e6 / statistics.fmean(time_s for time_s, *_ in calls) for calls in jobs]
+    index = round(jain([*rates_mbit, *tcp_mbit]), 4)
+    for job, (calls, rate_mbit) in enumerate(zip(jobs, rates_mbit, strict=True), 1):
         for call, (time_s, sent, received) in enumerate(calls, 1):
             starts_s = [rank["starts_s"][call - 1] for rank in said[job - 1]]
             measured = {"ms": round(1e3 * time_s, 3), "sent_bytes": sent, "received_bytes": received, "jain": index}
             measured["starts_apart_ms"] = round(1e3 * (max(starts_s) - min(starts_s)), 3)
+            measured["mbit"], measured["tcp_mbit"] = round(rate_mbit, 3), round(statistics.fmean(tcp_mbit or (0.0,)), 3)
             yield {**row, "job": job, "call": call, **measured, **copied[call - 1]}
 
 
@@ -125,7 +159,11 @@ HEADING = (
 
 def line(rows: list[Row]) -> str:
     first, times_ms = rows[0], [row["ms"] for row in rows]
-    shares = f"  job {first['job']}, Jain's index {first['jain']:.3f}" if first["jobs"] > 1 else ""
+    shares = f"  job {first['job']}" if first["jobs"] > 1 else ""
+    shares += (
+        f"  {first['mbit']:.1f} Mbit/s, {first['tcp']} x TCP {first['tcp_mbit']:.1f} Mbit/s" if first["tcp"] else ""
+    )
+    shares += f", Jain's index {first['jain']:.3f}" if shares else ""
     if BESIDE in first:
         virtual_ms, live_ms = statistics.median(row[BESIDE] for row in rows), statistics.median(times_ms)
         shares = f"  in virtual time {virtual_ms:.0f} ms ({100 * (virtual_ms / live_ms - 1):+.1f} %)"
@@ -148,6 +186,8 @@ def parsed() -> argparse.Namespace:
         help="measure live, netsum alone, and simulate each call; rows, page and picture have both",
     )
     add("--jobs", type=int, default=1, metavar="N", help="jobs at once, each with a rank on every host; default 1")
+    add("--tcp", type=int, default=0, metavar="N", help="TCP flows from a host of their own to host 1; default 0")
+    add("--tcp-control", default="cubic", metavar="NAME", help="their congestion control, as Linux names it; cubic")
     add(
         "--out",
         type=Path,
@@ -160,6 +200,10 @@ def parsed() -> argparse.Namespace:
         parser.error(f"--jobs is from 1 to {MOST_JOBS}")
     if options.jobs > 1 and (options.tree or options.faults or options.on == VirtualNetwork.kind):
         parser.error("--jobs: several at once are measured on a live star, without --tree and --faults")
+    if not 0 <= options.tcp <= MOST_FLOWS:
+        parser.error(f"--tcp is from 0 to {MOST_FLOWS}")
+    if options.tcp and (options.tree or options.faults or options.beside or options.on == VirtualNetwork.kind):
+        parser.error("--tcp: flows are measured on a live star, without --tree, --faults and --beside")
     if options.beside:
         if options.on == VirtualNetwork.kind:
             parser.error("--beside: of a live network; use --on namespaces or mininet")
@@ -184,6 +228,8 @@ def main() -> None:
     rows = record(options, measure(options), "calls.csv", line)
     if options.out:
         draw(rows, options.out / "allreduce.png", (LOSS, RATE, SIZE), (), "time of an allreduce, ms", "summed")
+        if options.tcp:
+            draw_shares(rows, options.out / "shares.png")
         publish(options.out, f"Time of an allreduce: {options.workers} hosts, on {options.network.kind}")
 
 

@@ -18,7 +18,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from networks import KINDS, Network, NetworkError, choose, tree_topology
+from networks import KINDS, EgressQueues, Network, NetworkError, choose, tree_topology
 from virtual import VirtualNetwork
 
 from emulator.network.topology.topology import Topology
@@ -52,9 +52,12 @@ class Setting:
     """Of each host's link."""
     uplink_mbit: float
     impairments: str
+    spare: int = 0
+    """Hosts of a star without ranks, after the others."""
 
     def topology(self) -> Topology:
-        return tree_topology(self.fan_out, self.rates_mbit, self.uplink_mbit)
+        fan_out = (self.fan_out[0] + self.spare,) if self.spare else self.fan_out
+        return tree_topology(fan_out, self.rates_mbit + (self.rate_mbit,) * self.spare, self.uplink_mbit)
 
     @property
     def slowest_mbit(self) -> float:
@@ -82,12 +85,13 @@ class Setting:
         }
 
 
-def settings(options: argparse.Namespace) -> Iterator[Setting]:
+def settings(options: argparse.Namespace, spare: int = 0) -> Iterator[Setting]:
+    """``spare``: hosts without ranks."""
     for fan_out, rate_mbit, loss in product(options.fan_outs, options.rate, options.loss or [None]):
         rates = tuple(dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1))
         impairments = "&".join(filter(None, (options.impair, "" if loss is None else f"loss={loss!r}")))
         share = _loss_of(impairments) if impairments else 0.0
-        yield Setting(fan_out, rate_mbit, share, rates, options.uplink or max(rates), impairments)
+        yield Setting(fan_out, rate_mbit, share, rates, options.uplink or max(rates), impairments, spare)
 
 
 def crossings(place: str, workers: int) -> float:
@@ -107,7 +111,8 @@ def running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
         finally:
             _tell(virtual.happened)
         return
-    network: Network = options.network(setting.topology(), setting.impairments, changeable=bool(faults))
+    queues = EgressQueues() if setting.spare else None
+    network: Network = options.network(setting.topology(), setting.impairments, changeable=bool(faults), queues=queues)
     try:
         yield network
         _tell(network.happened)
@@ -141,7 +146,8 @@ def summing(
         with network.captured(capture) if capture is not None else nullcontext():
             yield ""
         return
-    with network.aggregation(place, setting.fan_out, options.faults, jobs, capture) as controller:
+    fan_out = () if setting.spare else setting.fan_out
+    with network.aggregation(place, fan_out, options.faults, jobs, capture) as controller:
         yield controller
 
 
@@ -245,6 +251,33 @@ def draw(
     about = [f"{first['workers']} hosts", f"on {first['network']}", first["impairments"]]
     about.append(f"slow links: {first['slow']} Mbit/s" if first["slow"] else "")
     figure.suptitle(", ".join(filter(None, about)), fontsize=10)
+    figure.savefig(path, dpi=120)
+
+
+def draw_shares(rows: Sequence[Row], path: Path) -> None:
+    """Rates of jobs and of TCP flows beside one another, a bar for each; a panel for each point."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    names = ("rate_mbit", "loss", "size_bytes")
+    panels = list(dict.fromkeys(tuple(row[name] for name in names) for row in rows))
+    figure = Figure(figsize=(1 + 5 * len(panels), 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    for number, panel in enumerate(panels, 1):
+        axes = figure.add_subplot(1, len(panels), number)
+        mine = [row for row in rows if tuple(row[name] for name in names) == panel]
+        labels, values = [], []
+        for series, group in _grouped(mine, "summed").items():
+            labels.append(series)
+            values.append(group[0]["mbit"])
+            if group[0]["job"] == group[0]["jobs"]:
+                labels.append(f"each TCP flow of {group[0]['tcp']}\nJain's index {group[0]['jain']:.3f}")
+                values.append(group[0]["tcp_mbit"])
+        colors = ["#e0a458" if "TCP" in label else "#7aa6c2" for label in labels]
+        axes.bar(range(len(values)), values, color=colors)
+        axes.set_xticks(range(len(values)), labels, fontsize=8)
+        axes.set(ylabel="data, Mbit/s", title=f"{panel[0]:g} Mbit/s, {size_text(panel[2])}")
+        axes.grid(axis="y", alpha=0.3)
     figure.savefig(path, dpi=120)
 
 

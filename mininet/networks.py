@@ -25,8 +25,9 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -40,6 +41,7 @@ from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind
 from emulator.network.topology.topology import Topology
 from hostagent.cli.bench.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
 from hostagent.protocol.tree import regular_tree
+from hostagent.protocol.wire import ETHERNET_BYTES, IPV4_BYTES
 
 CENTRE = "s1"
 """The switch of a star, or the root of a tree."""
@@ -51,9 +53,42 @@ SECOND_OF_PAIR = 256
 """What p4src/bridge.p4 adds to a port's number for the other port of its pair."""
 BURST = "15k"
 """HTB's burst, as Mininet's TCLink sets it."""
+FRAME_BYTES = 1_132
+"""A frame of LANES lanes as links carry it, in a UDP datagram: a host's egress queue has a rate in frames, so TCP's
+segments are made as long."""
+TCP_ADVERTISED_BYTES = FRAME_BYTES - ETHERNET_BYTES - IPV4_BYTES - 20
+"""MSS that hosts advertise; with a header of 20 bytes and the options that it includes a frame has FRAME_BYTES."""
 LONGEST_INTERFACE = 15
 """Characters of an interface's name, as Linux takes them."""
 RANKS_S, STOP_S = 600, 10
+
+
+@dataclass(frozen=True, slots=True)
+class EgressQueues:
+    """Of the switches' ends of all cables, as p4src/bridge.p4 has them: the rate is the link's, in frames of
+    FRAME_BYTES. See p4src/marks.p4."""
+
+    depth: int = 250
+    """Frames; what comes then is dropped."""
+    least: int = 20
+    certain: int = 1_000
+
+    def commands(self, port: int, rate_mbit: float) -> list[str]:
+        """What `simple_switch_CLI` is told."""
+        return [
+            f"set_queue_depth {self.depth} {port}",
+            f"set_queue_rate {round(rate_mbit * 1e6 / (8 * FRAME_BYTES))} {port}",
+            f"table_add Mark.marks.queues mark_between {port} => {self.least} {self.certain}",
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class TcpFlows:
+    """Flows beside the ranks, from a host without one to the first."""
+
+    count: int
+    control: str
+    """Congestion control, by its name in Linux."""
 
 
 def tree_topology(
@@ -100,13 +135,21 @@ class Network(ABC):
 
     kind: str
 
-    def __init__(self, topology: Topology, impairments: str = "", *, changeable: bool = False) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        impairments: str = "",
+        *,
+        changeable: bool = False,
+        queues: EgressQueues | None = None,
+    ) -> None:
         """``impairments``: as of ports of netsum switch, such as ``loss=0.01&delay=1ms&seed=7``, in both directions of
-        every cable. ``changeable``: faults may change them later. Raises NetworkError."""
+        every cable. ``changeable``: faults may change them later. ``queues``: of links that begin at a cable's second
+        end, where a star has its centre, instead of HTB's. Raises NetworkError."""
         self.topology = topology
         self.happened: list[dict[str, Any]] = []
         """Faults of the last aggregation that had some."""
-        self._impairments = impairments
+        self._impairments, self._queues = impairments, queues
         self._bridges: dict[str, str] = {}
         """HOST:PORT of P4Runtime of the bridges, by node."""
         self._running = ExitStack()
@@ -114,7 +157,7 @@ class Network(ABC):
         self._running.callback(self._remove)
         try:
             self._make()
-            for link in topology.links:
+            for link in topology.links if queues is None else self.cables:
                 self.set_rate(link.name, link.rate_bps / 1e6)
             self._address("&".join(filter(None, (impairments, "changeable=yes" if changeable else ""))))
         except BaseException:
@@ -194,7 +237,7 @@ class Network(ABC):
     def _address(self, impairments: str) -> None:
         for node in self.topology.names(NodeKind.SWITCH):
             self.run(node, "ip link set lo up; echo 1 > /proc/sys/net/ipv4/ip_forward")
-        inner = self._impaired(impairments) if impairments else {}
+        inner = self._bridged(impairments) if impairments or self._queues else {}
         for cable in self.cables:
             for node in (cable.source, cable.destination):
                 interface = inner.get((node, cable), self.interface(node, cable))
@@ -209,7 +252,8 @@ class Network(ABC):
         if node.kind is NodeKind.HOST:
             (cable,) = (cable for cable in self.cables if cable.name in own)
             peer = cable.destination if cable.source == node.name else cable.source
-            return [f"ip route add default via {self.address(peer, cable)}"]
+            segments = f" advmss {TCP_ADVERTISED_BYTES}" if self._queues else ""
+            return [f"ip route add default via {self.address(peer, cable)}{segments}"]
         paths = nx.single_source_shortest_path(self.topology.graph, node.name)
         found = []
         for cable in self.cables:
@@ -221,10 +265,13 @@ class Network(ABC):
             found.append(f"ip route add {self.address(cable.destination, cable)}/32 via {via}")
         return found
 
-    def _impaired(self, impairments: str) -> dict[tuple[str, Link], str]:
-        """Put a bridge that impairs frames at the second end of each cable; the interfaces behind the bridges."""
+    def _bridged(self, impairments: str) -> dict[tuple[str, Link], str]:
+        """Put a bridge that impairs and queues frames at the second end of each cable; the interfaces behind the
+        bridges."""
         behind: dict[tuple[str, Link], str] = {}
         ports: dict[str, list[str]] = {}
+        commands: dict[str, list[str]] = {}
+        suffix = f"?{impairments}" if impairments else ""
         for cable in self.cables:
             node, link = cable.destination, self.interface(cable.destination, cable)
             number = self.topology.port(node, cable)
@@ -235,12 +282,44 @@ class Network(ABC):
                 self.run(end, f"ip link set {interface} gso_max_segs 1")
             behind[node, cable] = f"c{number}"
             words = ports.setdefault(node, [])
-            words += ["--port", f"{number}=if:{link}?{impairments}"]
+            words += ["--port", f"{number}=if:{link}{suffix}"]
             words += ["--port", f"{number + SECOND_OF_PAIR}=if:x{number}"]
+            if self._queues is not None:
+                commands.setdefault(node, []).extend(self._queues.commands(number, cable.reverse.rate_bps / 1e6))
         for node, words in ports.items():
             command = ("switch", "bridge.p4", "--p4runtime", "127.0.0.1:0", *words, "--quiet")
             self._bridges[node] = self._running.enter_context(self._netsum(node, *command))["p4runtime"]
+            self._command(node, self._bridges[node], commands.get(node, []))
         return behind
+
+    def _command(self, node: str, switch: str, lines: Sequence[str]) -> None:
+        """Give a switch on a node bmv2's runtime commands. Raises NetworkError."""
+        if lines:
+            client = f"{sys.executable} -m hostagent.cli.bmv2.simple_switch_cli --address {switch}"
+            words = " ".join(f"'{line}'" for line in lines)
+            said = self.run(node, f"printf '%s\\n' {words} | {client}")
+            if "Error" in said or "Invalid" in said:
+                raise NetworkError(f"{node}: the switch refuses: {said.strip()}")
+
+    @contextmanager
+    def tcp(self, flows: TcpFlows) -> Iterator[Callable[[float, float], list[float]]]:
+        """TCP flows from the last host to the first until the end of the block; gives what they carried between two
+        times of `time.monotonic`, the second of which has passed: Mbit/s of each. Raises NetworkError."""
+        source, sink = self.topology.hosts[-1], self.topology.hosts[0]
+        script = str(Path(__file__).with_name("tcp_flows.py"))
+        words = [sys.executable, script]
+        with (
+            self._process(sink, "tcp_flows.py", [*words, "sink", host(1), str(flows.count)]) as receiver,
+            self._process(source, "tcp_flows.py", [*words, "source", host(1), str(flows.count), flows.control]),
+        ):
+
+            def rates(from_s: float, until_s: float) -> list[float]:
+                receiver.stdin.write(f"{from_s} {until_s}\n")
+                receiver.stdin.flush()
+                found: list[float] = json.loads(receiver.stdout.readline())
+                return found
+
+            yield rates
 
     @contextmanager
     def aggregation(
@@ -325,13 +404,13 @@ class Network(ABC):
         """Of the switch, for the rank of job 0, 1, ... on host 1, 2, ..."""
         return job * len(self.topology.hosts) + number
 
-    def ranks(self, words: Sequence[str], controller: str, jobs: int = 1) -> list[list[str]]:
-        """Run a Python script on every host as a rank of each job; what each printed, by job and rank. Raises
-        NetworkError with the text of a rank that failed.
+    def ranks(self, words: Sequence[str], controller: str, jobs: int = 1, hosts: Sequence[str] = ()) -> list[list[str]]:
+        """Run a Python script on every host, or on the first that ``hosts`` names, as a rank of each job; what each
+        printed, by job and rank. Raises NetworkError with the text of a rank that failed.
 
         Of several jobs rank 0 prints a line when it is ready and waits for one on standard input: they go on together.
         """
-        hosts = self.topology.hosts
+        hosts = hosts or self.topology.hosts
         ranks: list[Any] = []
         end_s = time.monotonic() + RANKS_S
         try:
@@ -376,7 +455,7 @@ class Network(ABC):
     def _process(self, node: str, name: str, words: Sequence[str]) -> Iterator[Any]:
         """A process on a node that says on a line of standard output when it is ready; ``ready`` is that line."""
         with tempfile.TemporaryFile("w+") as errors:
-            process: Any = self.popen(node, words, stdout=subprocess.PIPE, stderr=errors)
+            process: Any = self.popen(node, words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
             try:
                 line = process.stdout.readline()
                 if not line:
@@ -388,6 +467,7 @@ class Network(ABC):
                 process.terminate()
                 process.wait(STOP_S)
                 process.stdout.close()
+                process.stdin.close()
 
 
 def _start_together(ranks: Sequence[Any], end_s: float) -> None:

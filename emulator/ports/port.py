@@ -75,6 +75,7 @@ BROKEN_PEER = ("bad_descriptors", "bad_rings")
 DROP_REASONS = (
     *BROKEN_PEER,
     "too_long_in",
+    "marked_in",
     "too_long_out",
     "too_short_out",
     "segments_joined",

@@ -53,6 +53,7 @@ _FIELDS = (
     "most_segments",  # frames of one length that go out as one message
     "remote",  # address of a sockaddr: the learned remote
     "remote_bytes",  # its length; 0: not known
+    "controls_out",  # address of the control messages of messages_out; 0: there are none
     "connected",  # 1: the kernel knows the remote
     "blocked",  # 1: the socket took less than was offered, so sleep until it can be written to
     # tcp; "socket" is the connection, or -1
@@ -90,6 +91,7 @@ _FIELDS = (
     "bad_descriptors",  # frames outside of the pool or the cell: a broken peer
     "bad_rings",  # ring positions that can't be: a broken peer
     "too_long_in",  # datagrams longer than a cell
+    "marked_in",  # datagrams with a mark of congestion that their frames cannot have
     "too_long_out",  # datagrams longer than the path takes
     "refused",  # posts refused because the ring was full
     "no_remote",  # frames for a remote not yet known, or not connected

@@ -26,6 +26,7 @@ from hostagent.cli.options import (
     client_tls,
 )
 from hostagent.cli.parsing import UsageError, address, argument, command, flag, integer, option, refuse, repeated
+from hostagent.protocol.window import LARGEST_SHARE
 
 if TYPE_CHECKING:
     from hostagent.launch.aggregators import Aggregator, Choice
@@ -101,6 +102,12 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
         help="Maximum slots of the job, a power of two. Default: 32 N up to 4 ranks, then 512 / N.",
     ),
     option(
+        "--share",
+        metavar="N",
+        type=integer(1, LARGEST_SHARE),
+        help="Share of a link whose queue marks congestion (ECN), as a multiple of a TCP flow's. Default: 1.",
+    ),
+    option(
         "--cores",
         metavar="N",
         type=integer(1, 64),
@@ -160,6 +167,7 @@ def run(
     prefix: bool = False,
     impair: str = "",
     max_window: int | None = None,
+    share: int | None = None,
     cores: int | None = None,
     racks: int = 1,
     rack_of: str | None = None,
@@ -227,6 +235,7 @@ def run(
         replaced_backend=replace_backend,
         prefixed=prefix,
         impairments=impair,
+        share=share,
         faults=faults,
         capture=None if capture is None else (capture, capture_size),
         verbose=verbose,

@@ -97,6 +97,8 @@ class RunOptions:
     verbose: bool = False
     replaced_backend: str = ""
     """Backend that scripts ask for and get netsum instead, as ``gloo``; empty: none."""
+    share: int | None = None
+    """Of queues that mark, as a multiple of a TCP flow's; None: what NETSUM_SHARE says, else 1."""
     at_end: Callable[[Aggregator, int], None] | None = None
     """Called with the exit code when the ranks have ended, while aggregator and controller still answer; not with
     ``controller``."""
@@ -300,6 +302,7 @@ class _Run:
             reader,
             ports,
             options.replaced_backend,
+            options.share,
             self._faults.slowed if self._faults is not None else (),
         )
         command = [sys.executable, "-m", "hostagent.launch.rank_launcher", order.as_json()]

@@ -24,7 +24,7 @@ from hostagent.launch.processes import kill_session, signal_name
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
 from hostagent.torch_backend.autoload import REPLACED
 from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
-from hostagent.transport.session.terms import LONGEST_SILENCE_NS, PORTS_VARIABLE
+from hostagent.transport.session.terms import LONGEST_SILENCE_NS, PORTS_VARIABLE, SHARE_VARIABLE
 
 CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
 SECOND_NS = 1_000_000_000
@@ -49,6 +49,8 @@ class RankOrder:
     """Number of the aggregator's port that each rank is to have; empty: any."""
     replaced_backend: str = ""
     """Backend that netsum takes the place of; empty: none."""
+    share: int | None = None
+    """Of queues that mark, as a multiple of a TCP flow's; None: what the environment says."""
     slowed: tuple[int, ...] = ()
     """Ranks that a script of faults stops and continues: not reported as stopped."""
 
@@ -80,6 +82,8 @@ def _prepare_environment(order: RankOrder, address: str) -> None:
         os.environ[REPLACED] = order.replaced_backend
     if order.ports:
         os.environ[PORTS_VARIABLE] = ",".join(map(str, order.ports))
+    if order.share is not None:
+        os.environ[SHARE_VARIABLE] = str(order.share)
     os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "
     if order.ranks > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun, without its warning

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from hostagent.protocol.wire import (
+    ECN_CAPABLE,
+    ECN_FIELD,
     ETHERNET_BYTES,
     ETHERTYPE_IPV4,
     FORWARDED_KINDS,
@@ -65,6 +67,8 @@ class Frame:
     lanes: Lanes = field(default_factory=no_lanes)
     checksum: bool = False
     payload: bytes = b""
+    ecn: int = ECN_CAPABLE
+    """Of the IPv4 header; those of frames for another child are not ECN-capable."""
 
 
 def ones_complement_sum(data: bytes) -> int:
@@ -76,9 +80,9 @@ def ones_complement_sum(data: bytes) -> int:
     return total
 
 
-def ipv4_header(total_bytes: int, source_ip: int, destination_ip: int) -> bytes:
+def ipv4_header(total_bytes: int, source_ip: int, destination_ip: int, ecn: int = 0) -> bytes:
     """An IPv4 header without options, its checksum set."""
-    fields = (0x45, 0, total_bytes, 0, 0, TIME_TO_LIVE, PROTOCOL_UDP)
+    fields = (0x45, ecn, total_bytes, 0, 0, TIME_TO_LIVE, PROTOCOL_UDP)
     start, end = struct.pack(">BBHHHBB", *fields), struct.pack(">II", source_ip, destination_ip)
     return start + struct.pack(">H", 0xFFFF - ones_complement_sum(start + end)) + end
 
@@ -91,7 +95,8 @@ def build_frame(frame: Frame) -> bytes:
     to = frame.addresses
     macs = to.destination_mac.to_bytes(6, "big") + to.source_mac.to_bytes(6, "big")
     ethernet = macs + struct.pack(">H", ETHERTYPE_IPV4)
-    ipv4 = ipv4_header(IPV4_BYTES + udp_bytes, to.source_ip, to.destination_ip)
+    ecn = 0 if frame.header.kind in FORWARDED_KINDS else frame.ecn
+    ipv4 = ipv4_header(IPV4_BYTES + udp_bytes, to.source_ip, to.destination_ip, ecn)
     udp = struct.pack(">HHH", NETSUM_PORT, NETSUM_PORT, udp_bytes)
     checksum = udp_checksum(ipv4, udp + b"\0\0" + payload) if frame.checksum else 0
     return ethernet + ipv4 + udp + struct.pack(">H", checksum) + payload
@@ -160,7 +165,7 @@ def parse_frame(data: bytes, *, at_destination: bool = True) -> Frame:
         destination_ip=int.from_bytes(ipv4[16:20], "big"),
     )
     lanes = np.frombuffer(data, ">u4", count, LANES_AT).astype(np.uint32)
-    return Frame(addresses, header, lanes, checksum != 0, payload)
+    return Frame(addresses, header, lanes, checksum != 0, payload, ipv4[1] & ECN_FIELD)
 
 
 def _expect(what: str, value: int, wanted: int) -> None:

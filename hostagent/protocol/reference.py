@@ -29,6 +29,7 @@ import numpy as np
 from hostagent.protocol.counters import Drop, Verdict
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame, readdressed
 from hostagent.protocol.wire import (
+    ECN_MARKED,
     FLAG_NO_DATA,
     FORWARDED_KINDS,
     LANE_BYTES,
@@ -131,6 +132,8 @@ class SlotSet:
     failed: bool = False
     final: bool = False
     """In a leaf: ``sums`` are the parent's result."""
+    marked: bool = False
+    """A contribution came with a mark of congestion."""
     other_operation: int = 0
     other_child: int = 0
 
@@ -294,10 +297,11 @@ class ReferenceAggregator:
         if not no_data:
             self._accumulate(held, frame)
         held.came |= bits
+        held.marked |= frame.ecn == ECN_MARKED
         if held.came != full:
             return []
         self._count(header, Verdict.COMPLETED)
-        return self._complete(job, held, frame)
+        return self._complete(job, held, replace(frame, ecn=ECN_MARKED) if held.marked else frame)
 
     def _accumulate(self, held: SlotSet, frame: Frame) -> None:
         """A contribution's lanes into the set's."""
@@ -331,7 +335,7 @@ class ReferenceAggregator:
         """The partial sum, in the name of the worker whose frame this is."""
         header = replace(frame.header, flags=0, lanes=self.lanes, peer=0)
         addresses = Addresses(above.own_mac, above.mac, above.own_ip, above.ip)
-        return above.port, build_frame(Frame(addresses, header, held.sums, above.compute_checksum))
+        return above.port, build_frame(Frame(addresses, header, held.sums, above.compute_checksum, ecn=frame.ecn))
 
     def _error_lanes(self, held: SlotSet) -> Lanes:
         lanes = np.zeros(self.lanes, np.uint32)
@@ -346,4 +350,4 @@ class ReferenceAggregator:
         assert child is not None, "strangers' frames do not come this far"
         header = replace(frame.header, kind=kind, child=number, flags=0, lanes=self.lanes, peer=0)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
-        return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum))
+        return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum, ecn=frame.ecn))

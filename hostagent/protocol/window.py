@@ -1,4 +1,4 @@
-"""How many ranks a job may have, and the default of --max-window."""
+"""How many ranks a job may have, and the limits of its windows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ caches hold, and four ranks a seventh; with 32, four take a quarter longer (more
 
 MOST_BY_SOCKETS = 256
 """Default of the maximum number of slots of a job where no port is shared memory."""
+
+LARGEST_SHARE = 16
+"""Largest share of a queue that marks: a window grows by the square of the share a round trip."""
 
 
 def default_max_window(ranks: int) -> int:

@@ -27,6 +27,8 @@ IPV4_BYTES = 20
 UDP_BYTES = 8
 LANE_BYTES = 4
 TIME_TO_LIVE = 64
+ECN_FIELD, ECN_CAPABLE, ECN_MARKED = 3, 2, 3
+"""Of the IPv4 header's second byte (RFC 3168, section 5): the field, ECT(0), and CE, which a long queue sets."""
 
 
 class Kind(IntEnum):

@@ -467,7 +467,10 @@ class JobChannel:
         self._posted: NDArray[np.uint64] = np.zeros(ring, np.uint64)
         self._transmit: NDArray[Any] = np.zeros(TRANSMIT_CAPACITY, TRANSMIT)
         self._core = CoreMemory(
-            core_settings(lease), self._pool.address, self._pool.stride_bytes, address_of(self._posted)
+            core_settings(lease, self._transport.share),
+            self._pool.address,
+            self._pool.stride_bytes,
+            address_of(self._posted),
         )
         self._lanes = lease.lanes
         self._messages.open(lease, engine)
@@ -734,7 +737,7 @@ def scratch_memory(operation: Operation, lanes: int) -> NDArray[np.uint8] | None
     return np.empty(size, np.uint8) if size else None
 
 
-def core_settings(lease: Lease) -> CoreSettings:
+def core_settings(lease: Lease, share: int) -> CoreSettings:
     """The lease's terms that concern the worker core."""
     return CoreSettings(
         job=lease.job,
@@ -747,4 +750,5 @@ def core_settings(lease: Lease) -> CoreSettings:
         base=lease.base,
         checksum=not lease.zero_checksum_allowed,
         short_no_data=lease.short_no_data,
+        share=share,
     )

@@ -22,7 +22,7 @@ from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
 from hostagent.transport.session.reach import Unreachable, check_reachable
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import JobFailed, Lease, SessionError, Terms, requested_port
+from hostagent.transport.session.terms import JobFailed, Lease, SessionError, Terms, requested_port, requested_share
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0
@@ -40,6 +40,8 @@ class Transport:
         self._port = ""
         """The port's text, once there is an engine."""
         self._pools: list[tuple[FramePool, int]] = []
+        self.share = requested_share()
+        """Of queues that mark."""
         self.session = SessionClient(controller_address, self, port=requested_port())
 
     def join(

@@ -2,6 +2,8 @@
 // addressed in ingress.
 
 control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    MarkCongestion() marks;
+
     action address_copy(
             bit<16> child, mac_t source_mac, mac_t destination_mac, ipv4_t source_ip, ipv4_t destination_ip,
             bit<1> compute_checksum) {
@@ -32,6 +34,7 @@ control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standa
             copies.apply();
         }
         hdr.ipv4.ttl = 64;
+        marks.apply(hdr.ipv4.dscp_ecn, standard_metadata);
         if (meta.is_forwarded == 1) {
             return;
         }

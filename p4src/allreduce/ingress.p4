@@ -30,6 +30,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     register<bit<16>>(2 * SLOTS) set_first_child;
     register<bit<32>>(2 * SLOTS) set_other_operation; // of the contribution that made it fail
     register<bit<16>>(2 * SLOTS) set_other_child;
+    register<bit<1>>(2 * SLOTS) set_marked;           // a contribution has passed a long queue (ECN)
     EACH_LANE(LANE_SUM)
 
     counter(1024, CounterType.packets_and_bytes) verdicts;
@@ -446,6 +447,14 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         // A first copy.
         came = came | meta.bit_mask;
         set_children.write(index, came);
+        bit<1> marked = 0;
+        if (!first) {
+            set_marked.read(marked, index);
+        }
+        if ((hdr.ipv4.dscp_ecn & ECN_FIELD) == ECN_MARKED) {
+            marked = 1;
+        }
+        set_marked.write(index, marked);
         if (no_data) {
             count_verdict(verdict_t.ACCEPTED_NO_DATA);
             if (first) {
@@ -467,6 +476,9 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         }
         set_state.write(index, SET_COMPLETE);
         read_lanes();
+        if (marked == 1) {
+            hdr.ipv4.dscp_ecn = hdr.ipv4.dscp_ecn | ECN_MARKED; // whoever was held up, all hear of it
+        }
         if (meta.has_parent == 1) {
             send_up();
         } else {

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hostagent.protocol.services.aggregator import ChildTerms, JobTerms
 from hostagent.protocol.wire import (
+    ECN_CAPABLE,
     ETHERTYPE_IPV4,
     HEADER_AT,
     IPV4_BYTES,
@@ -29,7 +30,7 @@ def answer_header(terms: JobTerms, child: ChildTerms) -> NDArray[np.uint8]:
     payload_bytes = LANES_AT - HEADER_AT + 4 * terms.lanes
     udp_bytes = UDP_BYTES + payload_bytes
     macs = child.mac.to_bytes(6, "big") + terms.aggregator_mac.to_bytes(6, "big")
-    start = struct.pack(">BBHHHBB", 0x45, 0, IPV4_BYTES + udp_bytes, 0, 0, TIME_TO_LIVE, PROTOCOL_UDP)
+    start = struct.pack(">BBHHHBB", 0x45, ECN_CAPABLE, IPV4_BYTES + udp_bytes, 0, 0, TIME_TO_LIVE, PROTOCOL_UDP)
     end = struct.pack(">II", terms.aggregator_ip, child.ip)
     total = sum(struct.unpack(">9H", start + end))
     total = (total & 0xFFFF) + (total >> 16)

@@ -90,7 +90,9 @@ def test_constants_of_the_worker() -> None:
     written = durations_ns(table("constant", "value", "use"))
     modules = (round_trip, retransmission, congestion)
     names = {name: getattr(module, name) for module in modules for name in written if hasattr(module, name)}
-    names |= {name: getattr(core, name) for name in ("MINIMUM_RTO_NS", "RUN_AHEAD_WINDOWS", "SMALLEST_RING")}
+    names |= {
+        name: getattr(core, name) for name in ("MINIMUM_RTO_NS", "RUN_AHEAD_WINDOWS", "SMALLEST_RING", "LARGEST_SHARE")
+    }
     names["HEARTBEAT_INTERVAL_NS"] = session_terms.HEARTBEAT_INTERVAL_NS
     names["TOLD_TIMEOUT_S"] = int(job.TOLD_TIMEOUT_S * 10**9)
     assert written == names

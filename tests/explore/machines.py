@@ -304,10 +304,10 @@ ESTIMATES = (
     *("rtt_deviation_ns", "worst_deviation_ns", "rtt_variance_ns", "variance_round_ns", "late_share"),
     *("congestion_window", "slow_start", "limited", "best_rate", "rounds", "round_began_ns", "round_least_ns"),
     *("round_samples", "round_results", "round_losses", "lost_round", "starved_rounds", "held_until_round"),
-    *("hold_rounds", "trial_round", "tried_window", "tried_rtt_ns"),
+    *("hold_rounds", "trial_round", "tried_window", "tried_rtt_ns", "marked_round", "reduced_ns"),
 )
 FORGOTTEN = (*ESTIMATES, *STATISTICS, *(f"rejected_{reason}" for reason in REASONS))
-"""As at the beginning. A congestion window is never below 4, and no more chunks are in flight here."""
+"""As at the beginning. Without marks a congestion window is never below 4, and no more chunks are in flight here."""
 CLOCKS = ("answered_ns", "result_ns", "repeated_ns", "timer_began_ns")
 """Times that a core remembers beside its chunks'. ``round_began_ns`` and ``variance_round_ns`` belong to estimates."""
 

@@ -153,7 +153,7 @@ class FakeTransport:
     """Stands in for process.Transport, for one rank."""
 
     def __init__(self, network: Network, rank: int) -> None:
-        self.session = network.sessions[rank]
+        self.session, self.share = network.sessions[rank], 1
         self._port: HostPort = network.ports[rank].host
         self.engine: Engine | None = None
         self.forgotten: list[JobChannel] = []

@@ -146,14 +146,16 @@ def test_aggregators_and_a_tree_are_measured_side_by_side(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @NEEDS_ROOT
-def test_jobs_share_the_links_of_a_star(tmp_path: Path) -> None:
-    words = ["--jobs", "2", "--workers", "2", "--against", "nothing", "--rate", "50", "--sizes", "64KiB"]
+def test_jobs_share_the_links_of_a_star_with_tcp(tmp_path: Path) -> None:
+    words = ["--jobs", "2", "--workers", "2", "--against", "nothing", "--rate", "50", "--sizes", "256KiB", "--tcp", "1"]
     done = run(*words, "--calls", "2", "--on", "namespaces", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     rows = rows_of(tmp_path / "calls.csv")
     assert [(row["job"], row["call"]) for row in rows] == [(job, call) for job in "12" for call in "12"]
     assert len({row["jain"] for row in rows}) == 1
-    assert 0.5 <= float(rows[0]["jain"]) <= 1
+    assert 1 / 3 <= float(rows[0]["jain"]) <= 1
+    assert float(rows[0]["tcp_mbit"]) > 0
+    assert (tmp_path / "shares.png").exists()
 
 
 @pytest.mark.slow
@@ -285,6 +287,7 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--tree", "4"], "'4' is not a tree"),
         (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, not 5"),
         (["--tree", "2x2", "--jobs", "2"], "--jobs: several at once"),
+        (["--tree", "2x2", "--tcp", "1"], "--tcp: flows are measured on a live star"),
         (["--jobs", "5"], "--jobs is from 1 to 4"),
         (["--uplink", "10"], "--uplink is of the links of a --tree"),
         (["--tree", "2x2", "--faults", "x.yaml"], "--faults: of a star"),

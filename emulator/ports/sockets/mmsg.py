@@ -20,6 +20,7 @@ from emulator.native.memory import load_i64, load_u32, offset_of, store_i64, sto
 from emulator.native.pages import address_of
 from emulator.native.syscalls import sendmmsg
 from emulator.ports.batch import tx_frame, tx_length, tx_ring_at
+from emulator.ports.sockets.ecn import NOT_CAPABLE, ecn_of
 from emulator.ports.state import (
     KIND_PACKET,
     port_at,
@@ -45,8 +46,10 @@ MESSAGE = np.dtype(
 )
 """struct mmsghdr of LP64 Linux; name_bytes, flags and length are 32 bits and padding there."""
 IOV = np.dtype([("base", "<u8"), ("length", "<u8")])
-CONTROL = np.dtype([("bytes", "<u8"), ("level", "<i4"), ("type", "<i4"), ("segment_bytes", "<i4"), ("padding", "<i4")])
-"""struct cmsghdr and its data: of UDP_SEGMENT 16 bits, of UDP_GRO an int."""
+CONTROL = np.dtype([("bytes", "<u8"), ("level", "<i4"), ("type", "<i4"), ("value", "<i4"), ("padding", "<i4")])
+"""struct cmsghdr and its data: of UDP_SEGMENT 16 bits, of UDP_GRO an int, of the ECN field 8 bits in, an int out."""
+CONTROLS = 2
+"""Of a message: on the way out the ECN field's and that of UDP_SEGMENT, in any order in."""
 SOL_UDP, UDP_SEGMENT, UDP_GRO = 17, 103, 104
 """linux/udp.h; Python's socket module does not name them."""
 
@@ -63,7 +66,7 @@ IOV_BYTES = IOV.itemsize
 IOV_LENGTH = offset_of(IOV, "length")
 CONTROL_BYTES = CONTROL.itemsize
 CONTROL_TYPE = offset_of(CONTROL, "type")
-CONTROL_SEGMENT = offset_of(CONTROL, "segment_bytes")
+CONTROL_VALUE = offset_of(CONTROL, "value")
 
 MSG_DONTWAIT, MSG_TRUNC, MSG_NOSIGNAL = int(socket.MSG_DONTWAIT), int(socket.MSG_TRUNC), int(socket.MSG_NOSIGNAL)
 EAGAIN, EINTR, EINVAL, EMSGSIZE = -errno.EAGAIN, -errno.EINTR, -errno.EINVAL, -errno.EMSGSIZE
@@ -81,13 +84,10 @@ def make_messages() -> tuple[NDArray[Any], NDArray[Any]]:
     return iov, messages
 
 
-def make_controls(messages: NDArray[Any], kind: int) -> NDArray[Any]:
-    """A CONTROL for each message, of type UDP_SEGMENT or UDP_GRO."""
-    controls = np.zeros(len(messages), CONTROL)
-    controls["bytes"] = CONTROL_SEGMENT + (2 if kind == UDP_SEGMENT else 4)
-    controls["level"] = SOL_UDP
-    controls["type"] = kind
-    messages["control"] = address_of(controls) + np.arange(len(messages)) * CONTROL_BYTES
+def make_controls(messages: NDArray[Any]) -> NDArray[Any]:
+    """CONTROL[messages, CONTROLS], empty, as each message's control."""
+    controls = np.zeros((len(messages), CONTROLS), CONTROL)
+    messages["control"] = address_of(controls) + np.arange(len(messages)) * CONTROLS * CONTROL_BYTES
     return controls
 
 
@@ -108,6 +108,31 @@ def set_frame(port: int, index: int, address: int, length_bytes: int) -> None:
 
 
 @njit
+def _piece_ecn(port: int, piece: int) -> Any:
+    """The ECN field of a frame to be sent as a datagram."""
+    if port_at(port).controls_out == 0:
+        return NOT_CAPABLE
+    return ecn_of(load_i64(piece), load_i64(piece + IOV_LENGTH))
+
+
+@njit
+def _set_control(port: int, index: int, ecn: int, segment_bytes: int) -> None:
+    """What message ``index`` says of its datagrams; ``segment_bytes``: 0 where it is one."""
+    state = port_at(port)
+    message = state.messages_out + index * MESSAGE_BYTES
+    if state.controls_out == 0:
+        return
+    first = state.controls_out + index * CONTROLS * CONTROL_BYTES
+    second = first + CONTROL_BYTES
+    store_u32(first + CONTROL_VALUE, ecn)
+    store_u16(second + CONTROL_VALUE, segment_bytes)
+    start = first if ecn != NOT_CAPABLE else second
+    end = second + CONTROL_BYTES if segment_bytes > 0 else second
+    store_i64(message + MESSAGE_CONTROL, start)
+    store_i64(message + MESSAGE_CONTROL_BYTES, end - start)
+
+
+@njit
 def _gather(port: int, first: int, count: int) -> int:
     """Messages of the frames ``first`` and on, of ``count``; how many messages."""
     state = port_at(port)
@@ -115,21 +140,17 @@ def _gather(port: int, first: int, count: int) -> int:
     piece, last = pieces + first * IOV_BYTES, pieces + count * IOV_BYTES
     messages = 0
     while piece < last:
-        length = load_i64(piece + IOV_LENGTH)
+        length, ecn = load_i64(piece + IOV_LENGTH), _piece_ecn(port, piece)
         frames = 1
         most = min(state.most_segments, MOST_SEGMENTS_BYTES // length) if length > 0 else 1
         end = piece + IOV_BYTES
-        while end < last and frames < most and load_i64(end + IOV_LENGTH) == length:
+        while end < last and frames < most and load_i64(end + IOV_LENGTH) == length and _piece_ecn(port, end) == ecn:
             frames += 1
             end += IOV_BYTES
         message = state.messages_out + (first + messages) * MESSAGE_BYTES
         store_i64(message + MESSAGE_IOV, piece)
         store_i64(message + MESSAGE_IOV_COUNT, frames)
-        if frames > 1:
-            store_i64(message + MESSAGE_CONTROL_BYTES, CONTROL_BYTES)
-            store_u16(load_i64(message + MESSAGE_CONTROL) + CONTROL_SEGMENT, length)
-        else:
-            store_i64(message + MESSAGE_CONTROL_BYTES, 0)
+        _set_control(port, first + messages, ecn, length if frames > 1 else 0)
         if state.connected == 0:
             store_i64(message + MESSAGE_NAME, state.remote)
             store_u32(message + MESSAGE_NAME_BYTES, state.remote_bytes)

@@ -22,7 +22,16 @@ from emulator.ports.cable.rings import POST
 from emulator.ports.errors import PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.port import SwitchPort, make_private_ring
-from emulator.ports.sockets.mmsg import MESSAGES, SOL_UDP, UDP_GRO, UDP_SEGMENT, make_controls, make_messages
+from emulator.ports.sockets.ecn import tell_ecn
+from emulator.ports.sockets.mmsg import (
+    CONTROL_VALUE,
+    MESSAGES,
+    SOL_UDP,
+    UDP_GRO,
+    UDP_SEGMENT,
+    make_controls,
+    make_messages,
+)
 from emulator.ports.sockets.udp_loops import SOCKADDR_BYTES
 from emulator.ports.spec import INHERITED, PortSpec
 from emulator.ports.state import WireKind
@@ -145,8 +154,12 @@ class UdpWire:
         first = address_of(self._cells) + FRAME_HEADROOM_BYTES
         self._iov_in["base"] = first + np.arange(MESSAGES) * MESSAGE_BYTES
         self._iov_in["length"] = 65_536
-        self._controls_in = make_controls(self._messages_in, UDP_GRO)
-        self._controls_out = make_controls(self._messages_out, UDP_SEGMENT)
+        self._controls_in = make_controls(self._messages_in)
+        self._controls_out = make_controls(self._messages_out)
+        ends = (*tell_ecn(self.socket), 4), (SOL_UDP, UDP_SEGMENT, 2)
+        for place, (level, kind, size_bytes) in enumerate(ends):
+            controls = self._controls_out[:, place]
+            controls["bytes"], controls["level"], controls["type"] = CONTROL_VALUE + size_bytes, level, kind
         connected = spec.remote is not None
         if not connected:
             self._messages_in["name"] = address_of(self._names) + np.arange(MESSAGES) * SOCKADDR_BYTES
@@ -156,6 +169,7 @@ class UdpWire:
         state["socket"] = self.socket.fileno()
         state["messages_in"] = address_of(self._messages_in)
         state["messages_out"] = address_of(self._messages_out)
+        state["controls_out"] = address_of(self._controls_out)
         state["remote"] = address_of(self._remote)
         state["peer_fifo"] = -1
 

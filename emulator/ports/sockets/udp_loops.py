@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes, load_i64, load_u32, store_i64, store_u32
+from emulator.native.memory import copy_bytes, load_i64, load_u8, load_u32, store_i64, store_u32
 from emulator.native.syscalls import recvmmsg
 from emulator.ports.batch import CELL_BYTES, batch_append, batch_room, tx_ring_at
 from emulator.ports.cable.rings import POST_BYTES, POST_LENGTH
+from emulator.ports.sockets.ecn import ECN_FIELD, MARKED, NOT_CAPABLE, ecn_of, mark_frame
 from emulator.ports.sockets.mmsg import (
     CONTROL_BYTES,
-    CONTROL_SEGMENT,
     CONTROL_TYPE,
+    CONTROL_VALUE,
+    CONTROLS,
     EAGAIN,
     EINTR,
     MESSAGE_BYTES,
@@ -51,7 +53,7 @@ def _receive(port: int, first: int, count: int) -> int:
     state = port_at(port)
     messages = state.messages_in
     for message in range(messages + first * MESSAGE_BYTES, messages + (first + count) * MESSAGE_BYTES, MESSAGE_BYTES):
-        store_i64(message + MESSAGE_CONTROL_BYTES, CONTROL_BYTES)
+        store_i64(message + MESSAGE_CONTROL_BYTES, CONTROLS * CONTROL_BYTES)
         if state.connected == 0:
             store_u32(message + MESSAGE_NAME_BYTES, SOCKADDR_BYTES)
     received = 0
@@ -65,11 +67,32 @@ def _receive(port: int, first: int, count: int) -> int:
 
 
 @njit
-def _segment_bytes(message: int) -> int:
-    """Length of the datagrams of a message, but for the last, which may be shorter."""
+def _said(message: int) -> Any:
+    """(length, is marked) of a message's datagrams; the last may be shorter. All have one ECN field."""
+    segment, is_marked = load_u32(message + MESSAGE_LENGTH), False
     control = load_i64(message + MESSAGE_CONTROL)
-    several = load_i64(message + MESSAGE_CONTROL_BYTES) != 0 and load_u32(control + CONTROL_TYPE) == UDP_GRO
-    return load_u32(control + CONTROL_SEGMENT) if several else load_u32(message + MESSAGE_LENGTH)
+    end = control + load_i64(message + MESSAGE_CONTROL_BYTES)
+    while control < end:
+        if load_u32(control + CONTROL_TYPE) == UDP_GRO:
+            segment = load_u32(control + CONTROL_VALUE)
+        else:
+            is_marked = load_u8(control + CONTROL_VALUE, 0) & ECN_FIELD == MARKED
+        control += CONTROL_BYTES
+    return segment, is_marked
+
+
+@njit
+def _take_frame(port: int, batch: int, frame: int, length: int, is_marked: bool) -> None:
+    """Append a frame to a batch, with the mark of its datagram, if it can have one."""
+    state = port_at(port)
+    if is_marked and ecn_of(frame, length) == NOT_CAPABLE:
+        state.marked_in += 1
+        return
+    if is_marked:
+        mark_frame(frame)
+    batch_append(batch, frame, length, state.number)
+    state.in_frames += 1
+    state.in_bytes += length
 
 
 @njit
@@ -79,7 +102,8 @@ def _hand_over(port: int, batch: int, most: int) -> int:
     taken = 0
     while state.in_next < state.in_messages and taken < most:
         message = state.messages_in + state.in_next * MESSAGE_BYTES
-        end, segment = load_u32(message + MESSAGE_LENGTH), _segment_bytes(message)
+        end = load_u32(message + MESSAGE_LENGTH)
+        segment, is_marked = _said(message)
         position = state.in_position
         truncated = load_u32(message + MESSAGE_FLAGS) & MSG_TRUNC != 0
         while taken < most:
@@ -87,9 +111,8 @@ def _hand_over(port: int, batch: int, most: int) -> int:
             if truncated or length > CELL_BYTES:
                 state.too_long_in += 1
             else:
-                batch_append(batch, load_i64(load_i64(message + MESSAGE_IOV)) + position, length, state.number)
-                state.in_frames += 1
-                state.in_bytes += length
+                frame = load_i64(load_i64(message + MESSAGE_IOV)) + position
+                _take_frame(port, batch, frame, length, is_marked)
             taken += 1
             position += length
             if position >= end:

@@ -1,7 +1,14 @@
 """The congestion window: how many frames a core has in flight, within the window of slots.
 
 Results come only when the slowest rank has contributed, so a window that one rank made too small slows all of them.
-Loss alone is no sign of congestion on links that lose frames, nor is a long round trip when another rank is late.
+Loss alone is no sign of congestion on links that lose frames, nor is a long round trip when another rank is late. A
+mark (ECN) is one, and where queues mark it is the only one:
+
+- A mark halves the window, once a round trip, and it grows by one frame a round: what TCP does (RFC 5681, RFC 3168),
+  since a queue that both share gives both the same signal, and then windows become equal (Chiu and Jain 1989). A job of
+  a larger share grows by its square, as a rate is proportional to the root of the increase (Mathis et al. 1997).
+
+Where queues do not mark:
 
 - Without loss the window grows until the round trips do, and a decrease is a trial: where it does not shorten them, the
   path itself is that long, and it is taken back.
@@ -21,6 +28,11 @@ from emulator.native.jit import njit
 FIRST_WINDOW = 10
 """Frames, as RFC 6928; grows by one with each result (slow start)."""
 LEAST_WINDOW = 4
+LEAST_MARKED_WINDOW = 2
+"""Frames, as RFC 5681, section 4.3."""
+MARKED_ROUNDS = 1024
+"""Rounds after a mark in which the path counts as one whose queues mark: more than between two marks of the largest
+window, which is halved and grows by one a round."""
 ROUND_SAMPLES = 2
 """Of a round with losses, without which the least of them may be another rank's delay; of others half a window."""
 LOSSY_ROUNDS = 16
@@ -82,6 +94,18 @@ def note_loss(core: Any) -> None:
 
 
 @njit
+def note_mark(core: Any, sent_ns: int, now_ns: int) -> None:
+    """An answer to what was sent then has passed a long queue, or what it answers has."""
+    core.marks_received += 1
+    core.marked_round = core.rounds + 1
+    if sent_ns >= core.reduced_ns:
+        core.reduced_ns = now_ns
+        core.slow_start = 0
+        core.trial_round = 0
+        core.congestion_window = max(core.congestion_window // 2, min(LEAST_MARKED_WINDOW, core.window))
+
+
+@njit
 def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
     """A result: open the window; at the end of a round, look whether it is too large."""
     core.round_results += 1
@@ -106,6 +130,10 @@ def end_round(core: Any, now_ns: int) -> None:
     core.rounds += 1
     rate = (core.round_results << RATE_SHIFT) // (now_ns - core.round_began_ns)
     core.best_rate = max(core.best_rate - (core.best_rate >> 6), rate)
+    if core.marked_round > 0 and core.rounds <= core.marked_round + MARKED_ROUNDS:
+        if core.limited:
+            core.congestion_window = min(core.congestion_window + core.share * core.share, core.window)
+        return
     is_lossy = core.lost_round > 0 and core.rounds <= core.lost_round + LOSSY_ROUNDS
     if is_lossy and core.round_least_ns > PATH_WINDOWS * core.path_rtt_ns:
         limit_to_path(core, rate)

@@ -12,6 +12,7 @@ from emulator.native.calls import entry_address
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.quantizer.exact import DIGITS_BYTES
+from hostagent.protocol.window import LARGEST_SHARE
 from hostagent.protocol.wire import LANES_AT, Header, Kind, full_frame_bytes
 from hostagent.protocol.worker.dequantize_result import store_lanes
 from hostagent.protocol.worker.header import TEMPLATE_STRIDE
@@ -64,6 +65,8 @@ class CoreSettings:
     short_no_data: bool = True
     """Whether contributions without data may come without lanes."""
     minimum_rto_ns: int = MINIMUM_RTO_NS
+    share: int = 1
+    """Of a queue that marks, as a multiple of what a TCP flow gets there."""
     operation_ring: int = 1024
     """Operations that may be submitted and not yet reported; a power of two."""
 
@@ -76,6 +79,8 @@ class CoreSettings:
             raise ValueError(f"lanes is {self.lanes}, must be 4 to 65535")
         if not 1 <= self.workers <= MAXIMUM_WORKERS:
             raise ValueError(f"workers is {self.workers}, must be 1 to {MAXIMUM_WORKERS}")
+        if not 1 <= self.share <= LARGEST_SHARE:
+            raise ValueError(f"share is {self.share}, must be 1 to {LARGEST_SHARE}")
         if self.epoch == 0:
             raise ValueError("epoch is 0, must be 1 or more")
 
@@ -167,7 +172,7 @@ class CoreMemory:
             "state": FROZEN,
             "rto_ns": max(FIRST_RTO_NS, settings.minimum_rto_ns),
         }
-        names = ("job", "child", "workers", "lanes", "window", "short_no_data", "checksum", "minimum_rto_ns")
+        names = ("job", "child", "workers", "lanes", "window", "short_no_data", "checksum", "minimum_rto_ns", "share")
         values |= {name: int(getattr(settings, name)) for name in (*names, "operation_ring")}
         values |= dict.fromkeys(("low", "floor", "top", "numbered_end"), settings.base)
         for name, value in values.items():

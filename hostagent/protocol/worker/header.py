@@ -21,6 +21,8 @@ from emulator.native.memory import (
     swap16,
 )
 from hostagent.protocol.wire import (
+    ECN_FIELD,
+    ECN_MARKED,
     ETHERNET_BYTES,
     ETHERTYPE_IPV4,
     HEADER_AT,
@@ -124,6 +126,12 @@ def check_frame(frame: int, length: int, lanes: int, needs_checksum: bool) -> in
     if load_u16(frame + CHECKSUM_AT, 0) == 0:
         return REJECT_CHECKSUM if needs_checksum else 0
     return 0 if udp_sum(frame, length) == 0xFFFF else REJECT_CHECKSUM
+
+
+@njit
+def is_marked(frame: int) -> Any:
+    """Whether a queue has marked the frame (ECN): the mark is under no checksum that is looked at."""
+    return load_u8(frame + IPV4_AT + 1, 0) & ECN_FIELD == ECN_MARKED
 
 
 @njit

@@ -12,6 +12,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker import compiled_calls
+from hostagent.protocol.worker.congestion import note_mark
 from hostagent.protocol.worker.header import (
     CHILD_AT,
     CHUNK_AT,
@@ -22,6 +23,7 @@ from hostagent.protocol.worker.header import (
     OPERATION_AT,
     OPERATOR_AT,
     check_frame,
+    is_marked,
 )
 from hostagent.protocol.worker.lists import chunk_of, leave_list, move_to
 from hostagent.protocol.worker.operations import finish_if_stored, is_served, number_operations, operation_in, report
@@ -115,11 +117,13 @@ def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> A
         reason = judge_unusual(core, chunk, kind, frame, length)
         if reason != 0:
             return reason
+    if kind == RESULT and load_be32(frame + OPERATION_AT) != chunk.operation_hash:
+        return REJECT_OPERATION
+    if is_marked(frame):
+        note_mark(core, chunk.sent_ns, now_ns)
     if kind == WAITING:
         take_waiting(core, number, frame, now_ns)
         return 0
-    if load_be32(frame + OPERATION_AT) != chunk.operation_hash:
-        return REJECT_OPERATION
     take_result(core, number, frame, now_ns)
     return 0
 

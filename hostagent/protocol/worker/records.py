@@ -45,6 +45,7 @@ STATISTICS = (
     "results_received",
     "duplicate_results",
     "waiting_received",
+    "marks_received",
     "errors_received",
     "chunks_stored",
     "operations_finished",
@@ -55,7 +56,7 @@ CORE = np.dtype(
     [
         # what the lease says
         *_integers("job", "child", "workers", "workers_log2", "lanes", "window", "ahead", "epoch", "base"),
-        *_integers("short_no_data", "checksum", "minimum_rto_ns"),
+        *_integers("short_no_data", "checksum", "minimum_rto_ns", "share"),
         # memory
         *_integers("address", "fill_function", "store_function", "served_fill_function", "served_store_function"),
         *_integers("pool", "stride_bytes", "posted", "ring", "chunks", "operations", "operation_ring", "completions"),
@@ -71,7 +72,7 @@ CORE = np.dtype(
         *_integers("congestion_window", "in_flight", "slow_start", "limited", "path_rtt_ns", "best_rate"),
         *_integers("rounds", "round_began_ns", "round_least_ns", "round_samples", "round_results", "round_losses"),
         *_integers("lost_round", "starved_rounds", "held_until_round", "hold_rounds"),
-        *_integers("trial_round", "tried_window", "tried_rtt_ns"),
+        *_integers("trial_round", "tried_window", "tried_rtt_ns", "marked_round", "reduced_ns"),
         # who is missing, and why it failed
         *_integers("waiting_chunk", "waiting_children"),
         *_integers("failure", "first_hash", "other_hash", "first_child", "other_child", "failed_chunk"),

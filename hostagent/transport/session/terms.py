@@ -8,6 +8,7 @@ import struct
 from dataclasses import dataclass
 
 from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.protocol.window import LARGEST_SHARE
 from hostagent.transport.errors import Cause
 
 HEARTBEAT = struct.Struct("!8sQQ")
@@ -149,6 +150,18 @@ def requested_port() -> int:
     if not rank.isdecimal() or int(rank) >= len(numbers):
         raise SessionError(f"{PORTS_VARIABLE}={ports!r} has {len(numbers)} ports, but none for rank {rank}")
     return int(numbers[int(rank)])
+
+
+SHARE_VARIABLE = "NETSUM_SHARE"
+"""Share that this process' jobs have of a queue that marks, as a multiple of a TCP flow's; the same on every rank."""
+
+
+def requested_share() -> int:
+    """NETSUM_SHARE; 1 where there is none. Raises SessionError."""
+    text = os.environ.get(SHARE_VARIABLE) or "1"
+    if not text.isdecimal() or not 1 <= int(text) <= LARGEST_SHARE:
+        raise SessionError(f"{SHARE_VARIABLE}={text!r}: expected a whole number from 1 to {LARGEST_SHARE}")
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

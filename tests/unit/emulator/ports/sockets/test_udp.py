@@ -15,6 +15,7 @@ from emulator.ports.opening import open_host_port
 from emulator.ports.port import port_has_input
 from emulator.ports.sockets.udp import UdpHostPort, UdpSwitchPort
 from emulator.ports.spec import INHERITED, parse_port
+from hostagent.protocol.frames import ipv4_header, ones_complement_sum
 
 PATIENCE_NS = 10_000_000_000
 SO_NO_CHECK = 11
@@ -283,3 +284,27 @@ def test_an_inherited_socket_is_used_each_time_the_port_is_opened(monkeypatch: p
             assert port.local == held.getsockname()
             port.close()
         assert held.getsockname()[1] == spec.local[1]  # type: ignore[index]
+
+
+def test_marks_of_congestion_pass_the_tunnel(pair: Pair) -> None:
+    """RFC 6040: the datagram has its frame's ECN field, and gives it the mark that it gets on its way."""
+    capable, marked = 2, 3
+    frames = [bytes(12) + b"\x08\x00" + ipv4_header(60, 1, 2, ecn) + bytes(40) for ecn in (capable, 0)]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as router:
+        router.bind(("127.0.0.1", 0))
+        router.settimeout(PATIENCE_NS / 1e9)
+        router.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+        host = open_host_port(f"udp:127.0.0.1:0,127.0.0.1:{router.getsockname()[1]}")
+        assert isinstance(host, UdpHostPort)
+        pair.up(*frames, host=host)
+        heard = [router.recvmsg(CELL_BYTES, 64) for _ in frames]
+        assert [data for data, *_ in heard] == frames
+        assert [control[0][2][0] & 3 for _, control, *_ in heard] == [capable, 0]
+        router.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, marked)
+        for frame in frames:
+            router.sendto(frame, ("127.0.0.1", pair.switch.local[1]))
+        ((_, received),) = pair.taken()
+        assert received[15] & 3 == marked
+        assert ones_complement_sum(received[14:34]) == 0xFFFF
+        host.close()
+    assert pair.switch.statistics().drops == {"marked_in": 1}
