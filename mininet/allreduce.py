@@ -4,6 +4,7 @@ sudo .venv/bin/python mininet/allreduce.py --workers 4 --rate 50,100 --sizes 1MB
 sudo .venv/bin/python mininet/allreduce.py --loss 0,0.1%,1%,5% --impair 'delay=1ms&seed=7' --slow 3=10 --out loss
 sudo .venv/bin/python mininet/allreduce.py --aggregator p4,server --tree 2x2 --calls 20 --out where
 sudo .venv/bin/python mininet/allreduce.py --jobs 2 --aggregator p4,server --out jobs
+sudo .venv/bin/python mininet/allreduce.py --jobs 2 --slots 0,64,128,256,512 --out slots
 sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
 sudo .venv/bin/python mininet/allreduce.py --rate 50,100 --sizes 1MB,4MB,16MB --beside virtual --out beside
 """
@@ -20,8 +21,10 @@ from typing import Any
 from experiment import (
     BESIDE,
     LOSS,
+    OVERFLOW,
     RATE,
     SIZE,
+    SLOTS,
     Row,
     Setting,
     add_network_options,
@@ -36,14 +39,16 @@ from experiment import (
     running,
     settings,
     sizes,
+    slot_counts,
     summing,
 )
-from networks import tree_topology
+from networks import CENTRE, tree_topology
 from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
 from emulator.ports.units import size_text
+from hostagent.protocol.window import MOST_BY_SOCKETS
 
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MOST_JOBS = 4
@@ -62,10 +67,30 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
                 with summing(options, network, setting, place, options.jobs) as controller:
                     beside = in_virtual_time(network, setting, controller) if options.beside else None
                     for size_bytes in options.sizes:
-                        bits = 8 * options.jobs * size_bytes * crossings(place, options.workers)
+                        bits = 8 * options.jobs * size_bytes
                         row = {**common, "jobs": options.jobs, **rate_and_loss, "size_bytes": size_bytes, **parameters}
-                        row["links_alone_ms"] = round(bits / (setting.slowest_mbit * 1e3), 3)
-                        yield from rows_of(row, said_by(options, network, controller, row), beside)
+                        row["links_alone_ms"] = round(bits / 1e3 / links_mbit(options, setting, place), 3)
+                        before = at_server(network, setting)
+                        said = said_by(options, network, controller, row)
+                        each = (at_server(network, setting) - before) // (options.jobs * (1 + options.calls))
+                        also = {} if setting.slots is None else {"server_received_bytes": each}
+                        yield from ({**measured, **also} for measured in rows_of(row, said, beside))
+
+
+def links_mbit(options: argparse.Namespace, setting: Setting, place: str) -> float:
+    """The rate at which the links alone would sum the tensors of all jobs. What overflows crosses the server's
+    link once for each worker."""
+    if setting.slots is None:
+        return setting.slowest_mbit / crossings(place, options.workers)
+    fair = setting.slots // options.jobs
+    share = min(1.0, (1 << fair.bit_length() >> 1) / MOST_BY_SOCKETS)
+    slowest_mbit = min(setting.rates_mbit)
+    return min(slowest_mbit, setting.uplink_mbit / (options.workers * (1 - share))) if share < 1 else slowest_mbit
+
+
+def at_server(network: Any, setting: Setting) -> int:
+    """Bytes that the overflow server's node has received; 0 where there is none."""
+    return 0 if setting.slots is None else int(network.received_bytes(CENTRE))
 
 
 def said_by(options: argparse.Namespace, network: Any, controller: str, row: Row) -> list[Said]:
@@ -149,6 +174,13 @@ def parsed() -> argparse.Namespace:
     )
     add("--jobs", type=int, default=1, metavar="N", help="jobs at once, each with a rank on every host; default 1")
     add(
+        "--slots",
+        type=slot_counts,
+        default=[],
+        metavar="N,..",
+        help="slots of a switch with an overflow server behind a link of its own (--uplink), a sweep, as 0,64,256",
+    )
+    add(
         "--out",
         type=Path,
         metavar="DIR",
@@ -160,11 +192,15 @@ def parsed() -> argparse.Namespace:
         parser.error(f"--jobs is from 1 to {MOST_JOBS}")
     if options.jobs > 1 and (options.tree or options.faults or options.on == VirtualNetwork.kind):
         parser.error("--jobs: several at once are measured on a live star, without --tree and --faults")
+    if options.slots:
+        if options.tree or options.faults or options.aggregator != ["p4"] or options.on == VirtualNetwork.kind:
+            parser.error("--slots: of one P4 switch on a live network, without --tree, --aggregator and --faults")
+        options.fan_outs, options.places = [(1, options.workers)], [OVERFLOW]
     if options.beside:
         if options.on == VirtualNetwork.kind:
             parser.error("--beside: of a live network; use --on namespaces or mininet")
-        if options.jobs > 1 or options.faults or options.aggregator != ["p4"]:
-            parser.error("--beside: of P4 switches and one job, without --jobs, --faults and --aggregator")
+        if options.jobs > 1 or options.faults or options.slots or options.aggregator != ["p4"]:
+            parser.error("--beside: of P4 switches and one job, without --jobs, --slots, --faults and --aggregator")
         options.places = ["p4"]
     if options.faults is not None:
         if options.tree or options.aggregator != ["p4"]:
@@ -183,7 +219,14 @@ def main() -> None:
     print(HEADING)
     rows = record(options, measure(options), "calls.csv", line)
     if options.out:
-        draw(rows, options.out / "allreduce.png", (LOSS, RATE, SIZE), (), "time of an allreduce, ms", "summed")
+        draw(
+            rows,
+            options.out / "allreduce.png",
+            (*([SLOTS] if options.slots else []), LOSS, RATE, SIZE),
+            (),
+            "time of an allreduce, ms",
+            "summed",
+        )
         publish(options.out, f"Time of an allreduce: {options.workers} hosts, on {options.network.kind}")
 
 
