@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.net.test_tree_training import switches_of
+from tests.labs.torch_jobs import switches_of
 
 SCRIPT = """
 import sys
