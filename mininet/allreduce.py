@@ -5,6 +5,7 @@ sudo .venv/bin/python mininet/allreduce.py --loss 0,0.1%,1%,5% --impair 'delay=1
 sudo .venv/bin/python mininet/allreduce.py --aggregator p4,server --tree 2x2 --calls 20 --out where
 sudo .venv/bin/python mininet/allreduce.py --jobs 2 --aggregator p4,server --out jobs
 sudo .venv/bin/python mininet/allreduce.py --workers 2 --tcp 1 --rate 50 --out shares
+sudo .venv/bin/python mininet/allreduce.py --jobs 2 --slots 0,64,128,256,512 --out slots
 sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
 sudo .venv/bin/python mininet/allreduce.py --rate 50,100 --sizes 1MB,4MB,16MB --beside virtual --out beside
 """
@@ -21,8 +22,10 @@ from typing import Any
 from experiment import (
     BESIDE,
     LOSS,
+    OVERFLOW,
     RATE,
     SIZE,
+    SLOTS,
     Row,
     Setting,
     add_network_options,
@@ -38,14 +41,16 @@ from experiment import (
     running,
     settings,
     sizes,
+    slot_counts,
     summing,
 )
-from networks import TcpFlows, tree_topology
+from networks import CENTRE, TcpFlows, tree_topology
 from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
 from emulator.ports.units import size_text
+from hostagent.protocol.window import MOST_BY_SOCKETS
 
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MOST_JOBS = 4
@@ -65,14 +70,17 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
                 with summing(options, network, setting, place, options.jobs) as controller:
                     beside = in_virtual_time(network, setting, controller) if options.beside else None
                     for size_bytes in options.sizes:
-                        bits = 8 * size_bytes * crossings(place, options.workers)
                         control = options.tcp_control if options.tcp else ""
                         sharing = {"jobs": options.jobs, "tcp": options.tcp, "tcp_control": control}
                         row = {**common, **sharing, **rate_and_loss, "size_bytes": size_bytes, **parameters}
-                        shares = options.jobs + options.tcp
-                        row["links_alone_ms"] = round(shares * bits / (setting.slowest_mbit * 1e3), 3)
+                        all_bits = 8 * size_bytes * (options.jobs + options.tcp)
+                        row["links_alone_ms"] = round(all_bits / 1e3 / links_mbit(options, setting, place), 3)
+                        before = at_server(network, setting)
                         said, tcp_mbit = beside_tcp(options, network, controller, row)
-                        yield from rows_of(row, said, bits, tcp_mbit, beside)
+                        each = (at_server(network, setting) - before) // (options.jobs * (1 + options.calls))
+                        also = {} if setting.slots is None else {"server_received_bytes": each}
+                        bits = 8 * size_bytes * crossings(place, options.workers)
+                        yield from ({**measured, **also} for measured in rows_of(row, said, bits, tcp_mbit, beside))
 
 
 def beside_tcp(
@@ -86,6 +94,22 @@ def beside_tcp(
         ranks = [rank for job in said for rank in job]
         from_s = max(rank["starts_s"][0] for rank in ranks)
         return said, carried(from_s, min(rank["starts_s"][-1] + rank["times_s"][-1] for rank in ranks))
+
+
+def links_mbit(options: argparse.Namespace, setting: Setting, place: str) -> float:
+    """The rate at which the links alone would sum the tensors of all jobs. What overflows crosses the server's
+    link once for each worker."""
+    if setting.slots is None:
+        return setting.slowest_mbit / crossings(place, options.workers)
+    fair = setting.slots // options.jobs
+    share = min(1.0, (1 << fair.bit_length() >> 1) / MOST_BY_SOCKETS)
+    slowest_mbit = min(setting.rates_mbit)
+    return min(slowest_mbit, setting.uplink_mbit / (options.workers * (1 - share))) if share < 1 else slowest_mbit
+
+
+def at_server(network: Any, setting: Setting) -> int:
+    """Bytes that the overflow server's node has received; 0 where there is none."""
+    return 0 if setting.slots is None else int(network.received_bytes(CENTRE))
 
 
 def said_by(options: argparse.Namespace, network: Any, controller: str, row: Row) -> list[Said]:
@@ -189,6 +213,13 @@ def parsed() -> argparse.Namespace:
     add("--tcp", type=int, default=0, metavar="N", help="TCP flows from a host of their own to host 1; default 0")
     add("--tcp-control", default="cubic", metavar="NAME", help="their congestion control, as Linux names it; cubic")
     add(
+        "--slots",
+        type=slot_counts,
+        default=[],
+        metavar="N,..",
+        help="slots of a switch with an overflow server behind a link of its own (--uplink), a sweep, as 0,64,256",
+    )
+    add(
         "--out",
         type=Path,
         metavar="DIR",
@@ -204,11 +235,17 @@ def parsed() -> argparse.Namespace:
         parser.error(f"--tcp is from 0 to {MOST_FLOWS}")
     if options.tcp and (options.tree or options.faults or options.beside or options.on == VirtualNetwork.kind):
         parser.error("--tcp: flows are measured on a live star, without --tree, --faults and --beside")
+    if options.slots:
+        if options.tree or options.faults or options.tcp or options.aggregator != ["p4"]:
+            parser.error("--slots: of one P4 switch, without --tree, --faults, --tcp and --aggregator")
+        if options.on == VirtualNetwork.kind:
+            parser.error("--slots: of a live network; use --on namespaces or mininet")
+        options.fan_outs, options.places = [(1, options.workers)], [OVERFLOW]
     if options.beside:
         if options.on == VirtualNetwork.kind:
             parser.error("--beside: of a live network; use --on namespaces or mininet")
-        if options.jobs > 1 or options.faults or options.aggregator != ["p4"]:
-            parser.error("--beside: of P4 switches and one job, without --jobs, --faults and --aggregator")
+        if options.jobs > 1 or options.faults or options.slots or options.aggregator != ["p4"]:
+            parser.error("--beside: of P4 switches and one job, without --jobs, --slots, --faults and --aggregator")
         options.places = ["p4"]
     if options.faults is not None:
         if options.tree or options.aggregator != ["p4"]:
@@ -227,7 +264,8 @@ def main() -> None:
     print(HEADING)
     rows = record(options, measure(options), "calls.csv", line)
     if options.out:
-        draw(rows, options.out / "allreduce.png", (LOSS, RATE, SIZE), (), "time of an allreduce, ms", "summed")
+        places = (*([SLOTS] if options.slots else []), LOSS, RATE, SIZE)
+        draw(rows, options.out / "allreduce.png", places, (), "time of an allreduce, ms", "summed")
         if options.tcp:
             draw_shares(rows, options.out / "shares.png")
         publish(options.out, f"Time of an allreduce: {options.workers} hosts, on {options.network.kind}")

@@ -30,7 +30,9 @@ from hostagent.cli.pages.experiment import note, write_page
 from hostagent.protocol.tree import TreeRefused, regular_tree
 
 AGGREGATORS = {"p4": "in the switch", "server": "in a rack server"}
+OVERFLOW = "overflow"
 GLOO = "gloo"
+PLACES = {**AGGREGATORS, OVERFLOW: "in the switch and its overflow server"}
 BESIDE = "virtual_ms"
 """Column of a live call's time in virtual time."""
 LIVE = "live_ms"
@@ -54,6 +56,8 @@ class Setting:
     impairments: str
     spare: int = 0
     """Hosts of a star without ranks, after the others."""
+    slots: int | None = None
+    """Of the switch that is the leaf of the tree (1, N), whose root is its overflow server; None: it has none."""
 
     def topology(self) -> Topology:
         fan_out = (self.fan_out[0] + self.spare,) if self.spare else self.fan_out
@@ -66,12 +70,18 @@ class Setting:
 
     def where(self, place: str) -> str:
         """As ``p4 2x2``: what sums, and the tree's form where it is no star."""
-        return place if len(self.fan_out) == 1 else f"{place} {'x'.join(map(str, self.fan_out))}"
+        is_star = len(self.fan_out) == 1 or self.slots is not None
+        return place if is_star else f"{place} {'x'.join(map(str, self.fan_out))}"
 
     def label(self, place: str) -> str:
-        """As ``p4-2x2-50Mbit-0.01``: where, rate, and loss where there is some."""
+        """As ``p4-2x2-50Mbit-0.01``: where, rate, and loss and slots where there are some."""
         return "-".join(
-            [*self.where(place).split(), f"{self.rate_mbit:g}Mbit", *([f"{self.loss:g}"] * bool(self.loss))]
+            [
+                *self.where(place).split(),
+                f"{self.rate_mbit:g}Mbit",
+                *([f"{self.loss:g}"] * bool(self.loss)),
+                *([] if self.slots is None else [f"{self.slots}slots"]),
+            ]
         )
 
     def columns(self, place: str) -> Row:
@@ -82,16 +92,18 @@ class Setting:
             "where": self.where(place),
             "topology": self.topology().name,
             "backend": GLOO if place == GLOO else "netsum",
+            "slots": "" if self.slots is None else self.slots,
         }
 
 
 def settings(options: argparse.Namespace, spare: int = 0) -> Iterator[Setting]:
     """``spare``: hosts without ranks."""
-    for fan_out, rate_mbit, loss in product(options.fan_outs, options.rate, options.loss or [None]):
+    points = product(options.fan_outs, options.rate, options.loss or [None], options.slots or [None])
+    for fan_out, rate_mbit, loss, slots in points:
         rates = tuple(dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1))
         impairments = "&".join(filter(None, (options.impair, "" if loss is None else f"loss={loss!r}")))
         share = _loss_of(impairments) if impairments else 0.0
-        yield Setting(fan_out, rate_mbit, share, rates, options.uplink or max(rates), impairments, spare)
+        yield Setting(fan_out, rate_mbit, share, rates, options.uplink or max(rates), impairments, spare, slots)
 
 
 def crossings(place: str, workers: int) -> float:
@@ -147,7 +159,7 @@ def summing(
             yield ""
         return
     fan_out = () if setting.spare else setting.fan_out
-    with network.aggregation(place, fan_out, options.faults, jobs, capture) as controller:
+    with network.aggregation(place, fan_out, options.faults, jobs, capture, setting.slots) as controller:
         yield controller
 
 
@@ -212,7 +224,8 @@ class Axis:
 LOSS = Axis("loss", "frames lost on each link, %", lambda share: f"{100 * share:g}")
 RATE = Axis("rate_mbit", "rate of each link, Mbit/s", lambda rate: f"{rate:g}")
 SIZE = Axis("size_bytes", "size of the tensor", size_text)
-UNITS = {"loss": " % loss", "rate_mbit": " Mbit/s"}
+SLOTS = Axis("slots", "slots of the switch", str)
+UNITS = {"loss": " % loss", "rate_mbit": " Mbit/s", "slots": " slots"}
 
 
 def draw(
@@ -286,7 +299,7 @@ def _grouped(rows: Sequence[Row], words: str) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         place, _, tree = row["where"].partition(" ")
-        named = "gloo's ring" if place == GLOO else f"{words} {AGGREGATORS[place]}"
+        named = "gloo's ring" if place == GLOO else f"{words} {PLACES[place]}"
         job = f"job {row['job']}" if int(row.get("jobs", 1)) > 1 else ""
         groups.setdefault(", ".join(filter(None, (named, tree and f"tree {tree}", job))), []).append(row)
     for name, mine in list(groups.items()):
@@ -342,7 +355,7 @@ def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], label: str) -> None:
     from matplotlib import ticker
 
     places = sorted({row[by.column] for row in rows})
-    if by is LOSS:
+    if by in (LOSS, SLOTS) and min(places) == 0:
         least = min(place for place in places if place > 0)
         axes.set_xscale("symlog", linthresh=least, linscale=0.5)
         axes.set_xlim(left=min(places) - 0.1 * least)
@@ -396,6 +409,14 @@ def impairments(text: str) -> str:
     """What `netsum switch` takes after the question mark of a port."""
     _loss_of(text)
     return text
+
+
+def slot_counts(text: str) -> list[int]:
+    """``0,64``: numbers of slots."""
+    counts = text.split(",")
+    if not all(map(str.isdecimal, counts)):
+        raise ArgumentTypeError(f"{text!r}: write numbers of slots, such as 0,64,256")
+    return list(dict.fromkeys(map(int, counts)))
 
 
 def losses(text: str) -> list[float]:
@@ -484,8 +505,8 @@ def check_network_options(parser: argparse.ArgumentParser, options: argparse.Nam
         if prod(tree) != options.workers:
             text = "x".join(map(str, tree))
             parser.error(f"--tree {text} has {prod(tree)} hosts, not {options.workers}: all networks have as many")
-    if options.uplink and not options.tree:
-        parser.error("--uplink is of the links of a --tree")
+    if options.uplink and not (options.tree or options.slots):
+        parser.error("--uplink is of the links of a --tree, or of an overflow server")
     if options.calls < 1:
         parser.error("--calls is at least 1")
     if options.loss and "loss=" in options.impair:

@@ -329,14 +329,16 @@ class Network(ABC):
         faults: Path | None = None,
         jobs: int = 1,
         capture: Path | None = None,
+        slots: int | None = None,
     ) -> Iterator[str]:
         """Aggregators and their controller until the end of the block; gives the controller's HOST:PORT.
 
         ``aggregator``: what sums in the star's centre or the tree's root, ``p4`` or ``server``; switches below the root
-        are P4 switches. ``fan_out``: of the `tree_topology` that this network is; without it, a star. ``faults``: a
+        are P4 switches; ``overflow``: of the tree (1, N) the leaf is the switch, and the root its overflow server.
+        ``fan_out``: of the `tree_topology` that this network is; without it, a star. ``faults``: a
         script to play meanwhile, on a star of a P4 switch whose links are changeable. ``jobs``: on a star, how many
         ranks of different jobs a host may have at a time. ``capture``: a folder for what passes the ports of each P4
-        switch, as s1.pcapng.
+        switch, as s1.pcapng. ``slots``: of each P4 switch, those that jobs may have.
         """
         switches = regular_tree(fan_out or (len(self.topology.hosts),))
         nodes = [f"s{number}" for number in range(1, len(switches) + 1)]
@@ -348,7 +350,8 @@ class Network(ABC):
                 port = self._port(job, number)
                 ports[node] += ["--port", f"{port}=udp:{gateway(number)}:{FIRST_UDP_PORT + port - 1}"]
         workers = [word for words in ports.values() for word in words]
-        controls = [f"127.0.0.1:{SERVICE_PORT if aggregator == 'server' else P4RUNTIME_PORT}"]
+        has_server = aggregator in ("server", "overflow")
+        controls = [f"127.0.0.1:{SERVICE_PORT if has_server else P4RUNTIME_PORT}"]
         for node, switch in zip(nodes[1:], switches[1:], strict=True):
             above = nodes[switch.parent or 0]
             cable = self.cable(node, above)
@@ -359,7 +362,7 @@ class Network(ABC):
         commands = []
         for node, control in zip(nodes, controls, strict=True):
             where = control.rpartition("/")[2]
-            if aggregator == "server" and node == CENTRE:
+            if has_server and node == CENTRE:
                 words = ["server", "--lanes", str(LANES), "--listen", where]
             else:
                 words = ["switch", "allreduce.p4", "-D", f"LANES={LANES}", "--p4runtime", where]
@@ -368,11 +371,13 @@ class Network(ABC):
                     file.unlink(missing_ok=True)
                     words += ["--capture", str(file), "--capture-append"]  # one that faults restart goes on with it
             commands.append((node, [*words, *ports[node], "--quiet"]))
-        scheme = "netsum" if aggregator == "server" else "p4runtime"
+        scheme = "netsum" if has_server else "p4runtime"
         leader = ["controller", "--listen", controller, *workers]
         leader += ["--aggregator", ",".join([f"{scheme}://{controls[0]}", *controls[1:]])]
         if len(nodes) > 1:
-            leader += ["--tree", "x".join(map(str, fan_out)), "--program", "allreduce.p4", "-D", f"LANES={LANES}"]
+            leader += ["--overflow"] if aggregator == "overflow" else ["--tree", "x".join(map(str, fan_out))]
+            leader += ["--program", "allreduce.p4", "-D", f"LANES={LANES}"]
+        leader += [] if slots is None else ["--slots", str(slots)]
         if faults is not None:
             with self._faulty_centre(commands[0][1], leader, controller, faults):
                 yield controller
@@ -399,6 +404,12 @@ class Network(ABC):
             yield
             process.terminate()
             self.happened = json.loads(process.stdout.readline() or "[]")
+
+    def received_bytes(self, node: str) -> int:
+        """By all interfaces of a node but its loopback, Ethernet headers included."""
+        lines = self.run(node, "cat /proc/net/dev").splitlines()[2:]
+        named = (line.split(":", 1) for line in lines)
+        return sum(int(numbers.split()[0]) for name, numbers in named if name.strip() != "lo")
 
     def _port(self, job: int, number: int) -> int:
         """Of the switch, for the rank of job 0, 1, ... on host 1, 2, ..."""

@@ -88,7 +88,7 @@ def parsed() -> argparse.Namespace:
     help_text = "folder for steps.csv, a row for each step, training.png and report.html"
     parser.add_argument("--out", type=Path, metavar="DIR", help=help_text)
     options = parser.parse_args()
-    options.faults = None
+    options.faults, options.slots = None, []
     check_network_options(parser, options)
     if options.on == VirtualNetwork.kind:
         parser.error("--on virtual: computing takes no virtual time, so there is no step to time")

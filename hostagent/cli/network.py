@@ -254,6 +254,11 @@ def bridge(
     option("--state", metavar="FILE", type=Path, help="File that keeps epochs unique across restarts."),
     WAY,
     TREE,
+    flag(
+        "--overflow",
+        help="A rack server has the slots that a P4 switch lacks: --aggregator netsum://SERVER,p4runtime://SWITCH.",
+    ),
+    option("--slots", metavar="N", type=integer(0), help="Slots of each P4 switch that jobs may have. Default: all."),
     METRICS,
     DIE_WITH_PARENT,
 )
@@ -276,6 +281,8 @@ def controller(
     state: Path | None = None,
     way: str = "ring",
     tree: tuple[int, ...] = (),
+    overflow: bool = False,
+    slots: int | None = None,
     metrics: str | None = None,
     die_with_parent: bool = False,
     given: Mapping[str, str],
@@ -307,6 +314,8 @@ def controller(
         die_with_parent=die_with_parent,
         way=way,
         tree=tree,
+        overflow=overflow,
+        slots=slots,
         metrics=metrics,
     )
     return run_controller(options)

@@ -44,6 +44,8 @@ OF_THE_AGGREGATOR = (
         "rack_of",
         "way",
         "tree",
+        "overflow",
+        "slots",
         "report",
         "verbose",
         "faults",
@@ -123,6 +125,12 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     WAY,
     TREE,
     option(
+        "--overflow",
+        metavar="KIND",
+        help="Aggregator of what the P4 switch has no slots for: server or pspin. Default: jobs get smaller windows.",
+    ),
+    option("--slots", metavar="N", type=integer(0), help="Slots of each P4 switch that jobs may have. Default: all."),
+    option(
         "--checkpoint",
         metavar="DIR",
         type=Path,
@@ -173,6 +181,8 @@ def run(
     rack_of: str | None = None,
     way: str = "ring",
     tree: tuple[int, ...] = (),
+    overflow: str | None = None,
+    slots: int | None = None,
     checkpoint: Path | None = None,
     checkpoint_every: int | None = None,
     checkpoint_seconds: float | None = None,
@@ -194,6 +204,7 @@ def run(
       netsum run -n 4 --aggregator server train.py
       netsum run --tree 2x4 train.py
       netsum run --tree 2x4 --aggregator server train.py
+      netsum run -n 4 --slots 16 --overflow server train.py
       netsum run -n 4 --report run.html train.py
       netsum run -n 4 --faults faults.yaml --report report.json train.py
       netsum run -n 2 --capture run.pcapng train.py
@@ -239,14 +250,17 @@ def run(
         faults=faults,
         capture=None if capture is None else (capture, capture_size),
         verbose=verbose,
-        controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank))),
+        controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank)), *_slots(slots)),
         rack_of=rack_of_rank,
         tree=tree,
+        overflow=overflow or "",
         interfaces=tuple(interface or ()),
         loads=loads,
         tls=client_tls(cacert, cert, private_key),
         server_options=_server_options(cores, checkpoint, checkpoint_every, checkpoint_seconds, restore),
-        at_end=lambda where, code: _print_summary(where, report, ranks, code, script, capture is not None),
+        at_end=lambda where, code: _print_summary(
+            where, report, ranks, code, script, capture is not None, overflow is not None
+        ),
     )
     return run_training(options)
 
@@ -275,13 +289,21 @@ def _check_aggregator(text: str, lanes: int | None) -> Choice:
 
 
 def _print_summary(
-    where: Aggregator, report: Path | None, ranks: int, code: int, script: str, has_captures: bool
+    where: Aggregator,
+    report: Path | None,
+    ranks: int,
+    code: int,
+    script: str,
+    has_captures: bool,
+    has_overflow: bool,
 ) -> None:
     """Print at exit whether anything was summed, a summary, and the report's file."""
-    from hostagent.cli.run_report import nothing_summed, summary, write
+    from hostagent.cli.run_report import nothing_summed, places, summary, write
 
     if code == 0 and ranks > 1 and (why := nothing_summed(where)):
         print(f"netsum run: nothing went through the {where.choice.title}: {why}", file=sys.stderr)
+    for line in places(where) if has_overflow else ():
+        print(f"netsum run: {line}", file=sys.stderr)
     for line in summary(where, has_captures):
         print(f"{where.choice.title}: {line}", file=sys.stderr)
     if report is not None:
@@ -295,6 +317,11 @@ def _ways(way: str, is_needed: bool) -> tuple[str, ...]:
     if way not in WAYS:
         raise UsageError(f"{way!r} is none of {', '.join(WAYS)}", "--way")
     return ("--way", way) if is_needed else ()
+
+
+def _slots(slots: int | None) -> tuple[str, ...]:
+    """The controller's option about slots of P4 switches."""
+    return () if slots is None else ("--slots", str(slots))
 
 
 def _server_options(

@@ -11,6 +11,7 @@ from typing import Any
 from emulator.rpc.statistics import StatisticsError, read_statistics
 from hostagent.controller.drivers.aggregator import read_statistics as read_our_statistics
 from hostagent.controller.drivers.driver import AggregatorUnavailable
+from hostagent.controller.drivers.p4.overflow import COMPLETED_AT_SERVER
 from hostagent.launch.aggregators import Aggregator, choose
 from hostagent.transport.job import CALLS
 
@@ -84,6 +85,19 @@ def nothing_summed(aggregator: Aggregator) -> str:
         'no rank made a netsum group. Write init_process_group("netsum"), or add --replace-backend gloo, which gives '
         "netsum to scripts that ask for gloo or for no backend"
     )
+
+
+def places(aggregator: Aggregator) -> list[str]:
+    """A line about a switch with an overflow server: how many chunks were summed where."""
+    import grpc
+
+    try:
+        verdicts = [job["verdicts"] for job in gather(aggregator)["jobs"]]
+    except grpc.RpcError:
+        return []
+    total = sum(each.get("completed", 0) for each in verdicts)
+    at_server = sum(each.get(COMPLETED_AT_SERVER, 0) for each in verdicts)
+    return [f"{total - at_server:,} chunks were summed at the switch, {at_server:,} at the overflow server"]
 
 
 def summary(aggregator: Aggregator, has_captures: bool) -> list[str]:

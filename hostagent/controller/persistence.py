@@ -14,11 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from hostagent.controller.core import switch_slots
 from hostagent.controller.core.effects import Save
 from hostagent.controller.core.lifecycle import JobState
 from hostagent.controller.core.model import Capacity, Job, Member, Presence, Process, Settings, World
 from hostagent.controller.core.ports import PortBook, PortOffer
-from hostagent.controller.core.slots import SlotAllocator
+from hostagent.controller.core.slots import Run, SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.services.session_pb2 import Failed
 
@@ -26,6 +27,7 @@ FORMAT = 1
 _MEMBER = ("rank", "process", "name", "next_chunk")
 _JOB = ("job", "group", "size", "row", "first_slot", "window", "epoch", "base", "restarts", "cause", "exhausted")
 
+_RUNS = ("switch_run", "old_switch_run")
 _SERVICE = ("name", "workers", "weight", "quota_bytes")
 
 
@@ -69,6 +71,7 @@ def _job(job: Job) -> dict[str, Any]:
         "round": job.round.number,
         "members": members,
         "service": _service(job.service),
+        **{name: None if (run := getattr(job, name)) is None else asdict(run) for name in _RUNS},
     }
 
 
@@ -84,6 +87,7 @@ def new_world(settings: Settings, ports: tuple[PortOffer, ...], now_ns: int, wal
         settings=settings,
         ports=PortBook({offer.number: offer for offer in ports}),
         slots=SlotAllocator(0, settings.max_window),
+        switch_slots=SlotAllocator(0),
         now_ns=now_ns,
         next_epoch=max(1, wall_s & 0xFFFF_FFFF),
         next_job=1 + wall_s % 0xFFFF,
@@ -98,7 +102,7 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
     world.next_job = saved["next_job"]
     if saved["capacity"] is not None:
         world.capacity = Capacity(**saved["capacity"])
-        world.slots.total = world.capacity.slots
+        world.slots.total, world.switch_slots.total = world.capacity.slots, world.capacity.switch_slots or 0
     for values in saved["processes"]:
         world.processes[values["token"]] = Process(
             token=values["token"],
@@ -115,6 +119,7 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
         world.jobs[job.job] = job
         if job.window:
             world.slots.reserve(job.first_slot, job.window)
+            switch_slots.reserve(world, job)
     for number, process in saved["ports"].items():
         world.ports.reserve(process, int(number))
 
@@ -124,6 +129,9 @@ def _restored_job(values: Mapping[str, Any]) -> Job:
     job.round.number, job.ending = values["round"], values.get("ending", Failed.LOST)
     if service := values.get("service"):
         job.service = ServiceTerms(nonce=bytes.fromhex(service["nonce"]), **{name: service[name] for name in _SERVICE})
+    for name in _RUNS:
+        if run := values.get(name):
+            setattr(job, name, Run(**run))
     for member in values["members"]:
         kept = {name: member[name] for name in _MEMBER}
         job.members[member["rank"]] = Member(**kept, presence=Presence(member["presence"]))

@@ -31,6 +31,7 @@ from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
 from hostagent.controller.drivers.driver import Driver
 from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError
+from hostagent.controller.drivers.p4.overflow import OverflowDriver
 from hostagent.controller.drivers.p4.tree_driver import TreeDriver
 from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.persistence import StateFileError, read_state
@@ -81,6 +82,10 @@ class ControllerOptions:
     tree: tuple[int, ...] = ()
     """Of a tree of aggregators: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
     order of ``regular_tree``. All below the root are P4 switches."""
+    overflow: bool = False
+    """``aggregator`` is a rack server's and a P4 switch's: the server has the slots that the switch lacks."""
+    slots: int | None = None
+    """Of each P4 switch's slots, as many as jobs may have; None: all."""
     metrics: str | None = None
     """Listening address for Prometheus; None: no metrics."""
 
@@ -125,7 +130,7 @@ def run_controller(options: ControllerOptions) -> int:
 async def _serve(options: ControllerOptions) -> int:
     host, port = _address("--listen", options.listen)
     full_length = options.full_length_no_data or options.program.p4info is not None  # p4c's output runs on bmv2
-    offers = tuple(offer_from(text) for text in options.ports)
+    offers = tuple(replace(offer_from(text), leads_on=options.overflow) for text in options.ports)
     core = Controller(
         Settings(host_identity(), _window(options.max_window, offers), not full_length),
         offers,
@@ -189,7 +194,16 @@ def make_driver(options: ControllerOptions) -> Driver:
         )
     if options.tree:
         return _make_tree(options, kind, address)
+    if options.overflow:
+        drivers = _drivers(options, kind, address)
+        if len(drivers) != 2 or kind != SCHEME:
+            raise OptionError(
+                f"--aggregator {options.aggregator!r}: --overflow needs {SCHEME}://SERVER,p4runtime://SWITCH"
+            )
+        return OverflowDriver(*drivers)
     if kind == SCHEME:
+        if options.slots is not None:
+            raise OptionError("--slots is for P4 switches (p4runtime://HOST:PORT)")
         if options.program != USE_WHAT_RUNS:
             raise OptionError(f"--aggregator {options.aggregator!r} takes no P4 program")
         if options.tls is not None:
@@ -205,14 +219,11 @@ def make_driver(options: ControllerOptions) -> Driver:
 
 def _p4_driver(options: ControllerOptions, address: str) -> P4RuntimeDriver:
     place = "{}:{}".format(*_address("--aggregator", address))
-    return P4RuntimeDriver(place, options.program, options.device_id, options.tls)
+    return P4RuntimeDriver(place, options.program, options.device_id, options.tls, options.slots)
 
 
-def _make_tree(options: ControllerOptions, kind: str, addresses: str) -> TreeDriver:
-    try:
-        switches = regular_tree(options.tree)
-    except TreeRefused as error:
-        raise OptionError(f"--tree: {error}") from None
+def _drivers(options: ControllerOptions, kind: str, addresses: str) -> list[Driver]:
+    """Of the aggregator above all others, and of the P4 switches below it."""
     drivers: list[Driver] = []
     for text in addresses.split(","):
         scheme, separator, address = text.rpartition("://")
@@ -220,9 +231,18 @@ def _make_tree(options: ControllerOptions, kind: str, addresses: str) -> TreeDri
         if kind == "p4runtime":
             drivers.append(_p4_driver(options, address))
         elif drivers:
-            raise OptionError(f"--aggregator {options.aggregator!r}: below a tree's root all are p4runtime://")
+            raise OptionError(f"--aggregator {options.aggregator!r}: below the first one all are p4runtime://")
         else:
             drivers.append(AggregatorDriver("{}:{}".format(*_address("--aggregator", address))))
+    return drivers
+
+
+def _make_tree(options: ControllerOptions, kind: str, addresses: str) -> TreeDriver:
+    try:
+        switches = regular_tree(options.tree)
+    except TreeRefused as error:
+        raise OptionError(f"--tree: {error}") from None
+    drivers = _drivers(options, kind, addresses)
     if len(drivers) != len(switches):
         text = "x".join(map(str, options.tree))
         raise OptionError(f"--aggregator with {len(drivers)} switches, --tree {text}: it has {len(switches)}")

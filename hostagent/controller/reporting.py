@@ -21,6 +21,8 @@ def status(world: World, aggregator: str) -> pb.StatusReply:
         lanes=world.capacity.lanes if world.capacity is not None else 0,
         forwards_messages=world.capacity is not None and world.capacity.forwards_messages,
     )
+    if world.capacity is not None and world.capacity.switch_slots is not None:
+        reply.switch_slots, reply.switch_slots_free = world.switch_slots.total, world.switch_slots.free
     reply.jobs.extend(_job_status(world, job) for job in world.jobs.values())
     for number, offer in sorted(world.ports.offers.items()):
         owner = world.processes.get(world.ports.owner.get(number, 0))
@@ -40,6 +42,7 @@ def _job_status(world: World, job: Job) -> pb.JobStatus:
         window=job.window,
         first_slot=max(0, job.first_slot),
         restarts=job.restarts,
+        switch_slots=job.switch_run.count if job.switch_run is not None else None,
     )
     for rank, member in sorted(job.members.items()):
         process, port = world.processes.get(member.process), world.ports.of(member.process)

@@ -127,6 +127,7 @@ def make_services(
     tls: ClientTls | None = None,
     tree: Sequence[int] = (),
     capture: tuple[str, str] | None = None,
+    overflows: bool = False,
 ) -> list[Service]:
     """The aggregator (or one for each rack or node of a tree) and the controller, not yet started.
 
@@ -134,9 +135,11 @@ def make_services(
     For a switch that runs already: ``interfaces`` lead to its ports 1, 2, .. and a bridge joins them with the ranks'
     shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
     ``tls``: the files that the controller needs to connect to it. ``tree``: ``choice`` is its root, the others are P4
-    switches.
+    switches. ``overflows``: ``choice`` is the overflow server of a P4 switch instead, which is wired as the leaf of the
+    tree (1, ports).
     ``capture``: file and size of the captures of a P4 switch; of a tree each switch has a file, see `capture_files`.
     """
+    tree = (1, ports) if overflows else tree
     switches = regular_tree(tree) if tree else ()
     racks = len(switches) or 1 + max(rack_of, default=0)
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
@@ -171,6 +174,7 @@ def make_services(
     if switches:
         choices[1:] = [choose("p4")] * (racks - 1)
         titles = [_title(index, each, choices[index].title) for index, each in enumerate(switches)]
+        titles = ["overflow server", "switch"] if overflows else titles
     logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
     aggregators = [
         Service(title, folder / f"{log}.log", partial(aggregator, rack, each), sockets=cables[rack].sockets)
@@ -188,7 +192,7 @@ def make_services(
         else:
             target = [f"{SCHEME}://{control}"]
             target += ["--program", DEFAULT_PROGRAM, "-D", f"LANES={lanes}"] if tree else []
-        target += ["--tree", "x".join(map(str, tree))] if tree else []
+        target += ["--overflow"] if overflows else ["--tree", "x".join(map(str, tree))] if tree else []
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
         words = [
             "--listen",

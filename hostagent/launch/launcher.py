@@ -83,6 +83,8 @@ class RunOptions:
     tree: tuple[int, ...] = ()
     """Tree, as 2, 4 for two leaves with four ranks each: ``aggregator`` is its root, P4 switches are below it. Empty:
     there is one aggregator."""
+    overflow: str = ""
+    """Aggregator of the slots that the P4 switch lacks, as ``server``; empty: there is none."""
     interfaces: tuple[str, ...] = ()
     """Interface that leads to each rank's port of the switch, with ``p4runtime://``."""
     loads: tuple[str, ...] = ()
@@ -151,6 +153,8 @@ def _check(options: RunOptions) -> None:
         _check_racks(options, choice.kind)
     if options.tree:
         _check_tree(options, choice.kind)
+    if options.overflow:
+        _check_overflow(options, choice)
     if options.capture is not None:
         _check_capture(options.capture[0], choice)
     if choice.outside and len(options.interfaces) != options.ranks:
@@ -198,6 +202,13 @@ def _check_tree(options: RunOptions, kind: str) -> None:
         regular_tree(options.tree)
     except TreeRefused as error:
         raise LaunchError(f"--tree: {error}") from None
+
+
+def _check_overflow(options: RunOptions, choice: Choice) -> None:
+    if choose(options.overflow).is_p4:
+        raise LaunchError(f"--overflow {options.overflow}: choose server, pspin or core:MODULE:CLASS")
+    if (choice.kind, choice.program) != ("p4", DEFAULT_PROGRAM) or options.tree or options.controller is not None:
+        raise LaunchError("--overflow is for one P4 switch that this command starts: --aggregator p4, without --tree")
 
 
 def _check_capture(path: str, choice: Choice) -> None:
@@ -254,7 +265,7 @@ class _Run:
         options = self._options
         if options.faults is None:
             return
-        network = RunNetwork(options.ranks, options.tree)
+        network = RunNetwork(options.ranks, (1, options.ranks) if options.overflow else options.tree)
         try:
             script = read_faults(options.faults, network.topology)
         except DescriptionError as error:
@@ -264,7 +275,7 @@ class _Run:
 
     def _start_services(self) -> str:
         options = self._options
-        choice = choose(options.aggregator)
+        choice = choose(options.overflow or options.aggregator)
         self._services = make_services(
             self._folder,
             options.ranks,
@@ -279,6 +290,7 @@ class _Run:
             options.tls,
             options.tree,
             options.capture,
+            bool(options.overflow),
         )
         for service in self._services:
             service.verbose = options.verbose

@@ -51,7 +51,11 @@ def print_status(address: str, reply: Any) -> None:
     used = reply.slots - reply.slots_free
     console.print(f"controller {address}, aggregator {reply.aggregator} ({state}), ", end="", highlight=False)
     messages = "messages between ranks" if reply.forwards_messages else "no messages between ranks"
-    console.print(f"{reply.lanes} lanes a frame, {messages}, {used} of {reply.slots} slots leased", highlight=False)
+    slots = f"{used} of {reply.slots} slots leased"
+    if reply.HasField("switch_slots"):
+        at_switch = reply.switch_slots - reply.switch_slots_free
+        slots += f" at the overflow server and {at_switch} of {reply.switch_slots} at the switch"
+    console.print(f"{reply.lanes} lanes a frame, {messages}, {slots}", highlight=False)
     for name, columns, rows in (("jobs", JOB_COLUMNS, _jobs(reply.jobs)), ("ports", PORT_COLUMNS, _ports(reply.ports))):
         if rows:
             print_table(columns, rows, console=console)
@@ -63,7 +67,8 @@ def _jobs(jobs: Any) -> list[list[str]]:
     rows = []
     for job in jobs:
         ranks = " ".join(f"{member.rank}:{member.state}" for member in job.members)
-        cells = (job.job, job.group, job.state, ranks, job.window, job.first_slot, job.epoch, job.restarts, job.cause)
+        window = f"{job.window}, {job.switch_slots} at the switch" if job.HasField("switch_slots") else job.window
+        cells = (job.job, job.group, job.state, ranks, window, job.first_slot, job.epoch, job.restarts, job.cause)
         rows.append([str(cell) for cell in cells])
     return rows
 

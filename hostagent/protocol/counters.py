@@ -32,6 +32,8 @@ class Verdict(IntEnum):
     """In a leaf: a duplicate for which the partial sum has gone up again."""
     FROM_PARENT = 10
     """No contribution: the parent's result or error, which has gone to all children."""
+    OVERFLOWED = 11
+    """A contribution for a slot that a switch does not have, which has gone on to the server."""
 
 
 VERDICT_COLUMNS = 16

@@ -6,6 +6,7 @@ The compiled builders write the same bytes; a test compares the two.
 from __future__ import annotations
 
 import struct
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +35,8 @@ from hostagent.protocol.wire import (
 )
 
 Lanes = np.ndarray[Any, np.dtype[np.uint32]]
+
+PASSING_KINDS = (*FORWARDED_KINDS, Kind.WAITING)
 
 
 def no_lanes() -> Lanes:
@@ -131,11 +134,12 @@ def readdressed(data: bytes, addresses: Addresses) -> bytes:
     return macs + data[12:14] + ipv4 + data[end : end + 6] + struct.pack(">H", checksum) + data[end + 8 :]
 
 
-def parse_frame(data: bytes, *, at_destination: bool = True) -> Frame:
+def parse_frame(data: bytes, *, at_destination: bool = True, passing: Container[int] = PASSING_KINDS) -> Frame:
     """A frame from its bytes. Raises WireError for anything but a whole, unharmed frame of this protocol.
 
-    ``at_destination``: False where a frame of ``FORWARDED_KINDS``, or what a leaf's parent says to a worker of who is
-    missing, only passes: what is the receiver's to examine, as its UDP checksum, is not.
+    ``at_destination``: False where a frame of the kinds ``passing`` only passes: what is the receiver's to examine, as
+    its UDP checksum, is not. By default these are ``FORWARDED_KINDS``, and what a leaf's parent says to a worker of who
+    is missing.
     """
     if len(data) < LANES_AT:
         raise WireError(f"frame is {len(data)} bytes, should be at least {LANES_AT}")
@@ -150,7 +154,7 @@ def parse_frame(data: bytes, *, at_destination: bool = True) -> Frame:
     _expect("UDP destination port", port, NETSUM_PORT)
     _expect("UDP length", udp_bytes, len(udp))
     header = decode_header(data[HEADER_AT:])
-    passes = not at_destination and header.kind in (*FORWARDED_KINDS, Kind.WAITING)
+    passes = not at_destination and header.kind in passing
     if checksum and not passes:
         _expect("UDP checksum", checksum, udp_checksum(ipv4, udp[:6] + b"\0\0" + udp[8:]))
     _expect("version", header.version, NETSUM_VERSION)

@@ -14,11 +14,13 @@ The oracle for the P4 program, and an aggregator for tests of the worker core. T
 Messages and acknowledgements (section 6.6) go on to the child that they name, with addresses replaced.
 
 A job with a parent makes its aggregator the leaf of a tree (section 12): the sum of its children goes up, and the
-parent's result takes its place.
+parent's result takes its place. A job with a server has some of its slots there (section 12.7): frames for those, and
+the server's answers, go on as they came.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
@@ -27,17 +29,19 @@ from typing import Any
 import numpy as np
 
 from hostagent.protocol.counters import Drop, Verdict
-from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame, readdressed
+from hostagent.protocol.frames import PASSING_KINDS, Addresses, Frame, build_frame, parse_frame, readdressed
 from hostagent.protocol.wire import (
     ECN_MARKED,
     FLAG_NO_DATA,
     FORWARDED_KINDS,
+    HEADER_AT,
     LANE_BYTES,
     LANES_AT,
     Header,
     Kind,
     Operator,
     WireError,
+    decode_header,
 )
 
 Lanes = np.ndarray[Any, np.dtype[np.uint32]]
@@ -79,6 +83,17 @@ class ReferenceParent:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceServer:
+    """The aggregator of those slots that a switch does not have."""
+
+    slots: int
+    """Of the window's, the first ones: those that the switch has."""
+    port: int
+    mac: int
+    ip: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReferenceJob:
     """A job as the tables know it."""
 
@@ -90,6 +105,11 @@ class ReferenceJob:
     switch_mac: int = 0x020000FFFFFF
     switch_ip: int = 0x0A0000FE
     parent: ReferenceParent | None = None
+    server: ReferenceServer | None = None
+
+    def overflows(self, chunk: int) -> bool:
+        """Whether the server has the chunk's slot."""
+        return self.server is not None and chunk % self.window >= self.server.slots
 
     @property
     def numbers(self) -> list[int]:
@@ -156,7 +176,7 @@ class ReferenceAggregator:
     def receive(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """One frame in, its answers out as (port, frame)."""
         try:
-            frame = parse_frame(data, at_destination=False)
+            frame = parse_frame(data, at_destination=False, passing=self._passing(data))
         except WireError as error:
             return self._drop(Drop.CHECKSUM if "sum" in str(error) else Drop.NOT_OURS)
         header, job = frame.header, self.jobs.get(frame.header.job)
@@ -167,11 +187,15 @@ class ReferenceAggregator:
         if job is None:
             return self._drop(Drop.JOB)
         is_answer = header.kind in (Kind.RESULT, Kind.WAITING, Kind.ERROR)
-        if is_answer and job.parent is None:
+        overflows = not is_forwarded and job.overflows(header.chunk)
+        if is_answer and job.parent is None and not overflows:
             return self._drop(Drop.KIND)
         sender = None if is_answer else self._child_of(job, port, frame)
-        if sender is None and not ((is_answer or is_forwarded) and self._is_parent(job, port, frame)):
+        above = job.server if overflows else job.parent
+        if sender is None and not ((is_answer or is_forwarded) and self._is_from(above, port, frame)):
             return self._drop(Drop.CHILD)
+        if overflows:
+            return self._pass_on(job, frame, data)
         if is_forwarded:
             return self._forward(job, frame, data, header.peer, is_from_parent=sender is None)
         if header.kind == Kind.WAITING:  # for the worker in whose name the sum went up again
@@ -185,6 +209,13 @@ class ReferenceAggregator:
         if header.epoch != job.epoch:
             return self._drop(Drop.EPOCH)
         return self._take_answer(job, frame) if is_answer else self._contribute(job, frame)
+
+    def _passing(self, data: bytes) -> Container[int]:
+        """Kinds that a frame like this may have and be on its way to somebody else."""
+        header = decode_header(data[HEADER_AT:]) if len(data) >= LANES_AT else None
+        job = self.jobs.get(header.job) if header is not None else None
+        overflows = header is not None and job is not None and job.overflows(header.chunk)
+        return KINDS if overflows else PASSING_KINDS
 
     def _operators(self, no_data: bool) -> tuple[Operator, ...]:
         """Operators that a contribution may have."""
@@ -203,10 +234,23 @@ class ReferenceAggregator:
         source = port, addresses.source_mac, addresses.source_ip
         return child if child is not None and (child.port, child.mac, child.ip) == source else None
 
-    def _is_parent(self, job: ReferenceJob, port: int, frame: Frame) -> bool:
-        above, addresses = job.parent, frame.addresses
+    def _is_from(self, above: ReferenceParent | ReferenceServer | None, port: int, frame: Frame) -> bool:
+        addresses = frame.addresses
         source = port, addresses.source_mac, addresses.source_ip
         return above is not None and (above.port, above.mac, above.ip) == source
+
+    def _pass_on(self, job: ReferenceJob, frame: Frame, data: bytes) -> list[tuple[int, bytes]]:
+        """A contribution to the server, or its answer to the worker that it names."""
+        header = frame.header
+        if header.kind != Kind.CONTRIBUTION:
+            return self._forward(job, frame, data, header.child, is_from_parent=True)
+        assert job.server is not None, "it has the chunk's slot"
+        if len(data) > LANES_AT + LANE_BYTES * self.lanes:
+            return self._drop(Drop.LENGTH)
+        if header.epoch != job.epoch:
+            return self._drop(Drop.EPOCH)
+        self._count(header, Verdict.OVERFLOWED)
+        return [(job.server.port, data)]
 
     def _forward(
         self, job: ReferenceJob, frame: Frame, data: bytes, worker: int, *, is_from_parent: bool

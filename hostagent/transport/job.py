@@ -401,10 +401,12 @@ class JobChannel:
         with self._lock:
             return self._command(FREEZE) if self._attached else 0
 
-    def on_resume(self, epoch: int, base: int) -> None:
+    def on_resume(self, epoch: int, base: int, shorter_path_slots: int = 0) -> None:
         """Go on in a new epoch."""
         with self._lock:
             if self._attached:
+                assert self._core is not None, "it is attached"
+                self._core.record["shorter_path_slots"] = shorter_path_slots  # the core is frozen: nobody reads it
                 self._record["command_epoch"], self._record["command_base"] = epoch, base
                 self._command(RESUME)
 
@@ -751,4 +753,5 @@ def core_settings(lease: Lease, share: int) -> CoreSettings:
         checksum=not lease.zero_checksum_allowed,
         short_no_data=lease.short_no_data,
         share=share,
+        shorter_path_slots=lease.shorter_path_slots,
     )

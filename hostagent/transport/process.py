@@ -139,10 +139,10 @@ class Transport:
         channel = self._jobs.get(job)
         return channel.on_freeze() if channel is not None else 0
 
-    def on_resume(self, job: int, epoch: int, base: int) -> None:
+    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
         channel = self._jobs.get(job)
         if channel is not None:
-            channel.on_resume(epoch, base)
+            channel.on_resume(epoch, base, shorter_path_slots)
 
     def on_failed(self, job: int, failure: JobFailed) -> None:
         channel = self._jobs.get(job)

@@ -62,12 +62,13 @@ struct metadata_t {
     chunk_t base;
     chunk_t window;
     bit<8> window_log2;
+    chunk_t slots; // of the window's, those that are here
     bit<32> first_slot;
     children_t full;
     bit<16> group;
     bit<1> short_allowed;
     bit<32> statistics;
-    // From the job's entry in a leaf.
+    // From the job's entry in a leaf; of a parent that is a server, too, port and addresses.
     bit<1> has_parent;
     bit<9> parent_port;
     mac_t own_mac;

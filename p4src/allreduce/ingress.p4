@@ -5,6 +5,9 @@
 // the sum's place. Child numbers are those of workers on all levels, while each level has its own bits: a leaf's frames
 // keep the number of the worker that made it send, and every worker below a leaf has the leaf's bit at the parent.
 //
+// A job with fewer slots here than its window overflows: contributions for the slots from there on go to a server as
+// they came, and its answers to the workers.
+//
 // Every step that touches all lanes is one action (store, clear, add, max, read): v1model has no loops over fields, and
 // bmv2 no conditions in actions, so the verdict is found first, in the apply block.
 
@@ -47,6 +50,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         meta.base = base;
         meta.window = window;
         meta.window_log2 = window_log2;
+        meta.slots = window;
         meta.first_slot = first_slot;
         meta.full = full;
         meta.group = group;
@@ -71,9 +75,21 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         meta.elsewhere = elsewhere;
     }
 
+    // The same with "slots" here, the first of the window's; a server has the others.
+    action set_overflowing_job(
+            epoch_t epoch, chunk_t base, chunk_t window, bit<8> window_log2, bit<32> first_slot, children_t full,
+            bit<16> group, bit<1> short_allowed, bit<16> statistics, chunk_t slots, bit<9> server_port,
+            mac_t server_mac, ipv4_t server_ip) {
+        set_job(epoch, base, window, window_log2, first_slot, full, group, short_allowed, statistics);
+        meta.slots = slots;
+        meta.parent_port = server_port;
+        meta.parent_mac = server_mac;
+        meta.parent_ip = server_ip;
+    }
+
     table jobs {
         key = { hdr.netsum.job: exact @name("job"); }
-        actions = { set_job; set_leaf_job; NoAction; }
+        actions = { set_job; set_leaf_job; set_overflowing_job; NoAction; }
         default_action = NoAction();
         size = 256;
     }
@@ -239,10 +255,11 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             refuse(drop_t.JOB);
             return;
         }
-        // Contributions come from children alone, answers from a parent alone, messages from both.
+        // Contributions come from children alone, answers from a parent or a server alone, messages from a parent too.
+        bool is_overflow = !is_for_peer && (hdr.netsum.chunk & (meta.window - 1)) >= meta.slots;
         bool is_from_parent = false;
         if (is_answer || is_waiting) {
-            if (meta.has_parent == 0) {
+            if (meta.has_parent == 0 && !is_overflow) {
                 refuse(drop_t.KIND);
                 return;
             }
@@ -262,7 +279,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             }
             meta.zero_checksum_allowed = meta.parent_zero_checksum_allowed;
         }
-        if (is_for_peer || is_waiting) {
+        if (is_for_peer || is_waiting || is_overflow) {
             if (hdr.udp.length_bytes > UDP_FULL_BYTES) {
                 refuse(drop_t.LENGTH);
                 return;
@@ -271,11 +288,18 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 refuse(drop_t.EPOCH);
                 return;
             }
+            if (is_overflow && !is_from_parent) {
+                // The server knows the worker by its addresses.
+                standard_metadata.egress_spec = meta.parent_port;
+                meta.is_forwarded = 1;
+                count_verdict(verdict_t.OVERFLOWED);
+                return;
+            }
             ipv4_t old_source = hdr.ipv4.source;
             ipv4_t old_destination = hdr.ipv4.destination;
-            // Who is missing at the parent is for the worker in whose name the sum went up again.
+            // A parent's or a server's answer is for the child that it names.
             bit<16> peer = hdr.netsum.peer;
-            if (is_waiting) {
+            if (!is_for_peer) {
                 hdr.netsum.peer = hdr.netsum.child;
             }
             if (!peers.apply().hit) {

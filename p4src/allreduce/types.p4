@@ -58,7 +58,8 @@ enum bit<32> verdict_t {
     MISMATCH = 7,
     FORWARDED = 8,
     PARTIAL_AGAIN = 9,
-    FROM_PARENT = 10
+    FROM_PARENT = 10,
+    OVERFLOWED = 11
 }
 
 // Why a frame was dropped before it reached a set or left for another child.

@@ -134,7 +134,7 @@ class Traffic:
 
 def essence(port: int, data: bytes) -> tuple[int, bytes]:
     """What must agree of what comes out: all of it, but for the lanes that `waiting` and `error` say nothing in."""
-    frame = parse_frame(data, at_destination=False)
+    frame = parse_frame(data, at_destination=False, passing=frozenset(Kind))
     meant = {Kind.WAITING: 2, Kind.ERROR: 4}.get(Kind(frame.header.kind))
     if meant is None:
         return port, data

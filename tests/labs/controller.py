@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hostagent.controller.core.core import Controller
@@ -214,6 +215,7 @@ class Laboratory:
         self.incarnation = 0
         self.aggregator: dict[int, JobEntries] = {}
         self.aggregator_up = True
+        self.connection_to_aggregator = 0
         self.epochs: list[int] = []
         """Every epoch that was ever announced to a rank, in order."""
         self.start_controller()
@@ -299,6 +301,13 @@ class Laboratory:
         self.aggregator_up = True
         self._at_controller(lambda: self.core.aggregator_ready(self.capacity, True, self.now_ns))
 
+    def glitch(self) -> None:
+        """The connection to the aggregator breaks and is back at once; what was on its way is not carried out."""
+        self.connection_to_aggregator += 1
+        if self.aggregator_up:
+            self._at_controller(lambda: self.core.aggregator_lost("a glitch", self.now_ns))
+            self._at_controller(lambda: self.core.aggregator_ready(self.capacity, False, self.now_ns))
+
     def _at_controller(self, happen: Callable[[], None]) -> None:
         if self.up:
             happen()
@@ -348,7 +357,7 @@ class Laboratory:
                 case Install(entries):
                     self._install(entries, self.incarnation)
                 case Remove(job):
-                    self.aggregator.pop(job, None)
+                    self._in_order("install", 0, partial(self._remove, job))
                 case Log(text):
                     self.logs.append(f"{self.now_ns / 1e9:.3f} {text}")
 
@@ -366,10 +375,21 @@ class Laboratory:
         assert entries.epoch not in self.epochs, "an epoch is used once"
         assert json.loads(self.state or "{}")["next_epoch"] != entries.epoch, "an epoch is on disk before it is used"
         self.epochs.append(entries.epoch)
+        connection = self.connection_to_aggregator
 
         def arrive() -> None:
-            if self.aggregator_up and incarnation == self.incarnation and self.up:
+            is_current = (incarnation, connection) == (self.incarnation, self.connection_to_aggregator)
+            if self.aggregator_up and is_current and self.up:
                 self.aggregator[entries.job] = entries
+                self._check_switch_slots()
                 self._at_controller(lambda: self.core.installed(entries.job, entries.epoch, self.now_ns))
 
         self._in_order("install", 0, arrive)
+
+    def _remove(self, job: int) -> None:
+        self.aggregator.pop(job, None)
+
+    def _check_switch_slots(self) -> None:
+        runs = [entries.switch_slots for entries in self.aggregator.values() if entries.switch_slots is not None]
+        taken = [slot for run in runs for slot in range(run.first, run.first + run.count)]
+        assert len(taken) == len(set(taken)), "no slot of the switch is two jobs' at any moment"

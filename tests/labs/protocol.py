@@ -62,6 +62,8 @@ class Schedule:
     """Share of float sums that are asked for exactly, where there are lanes for it."""
     base: int = 0
     delay_ticks: int = 1
+    checksum: int = 0
+    """1: frames have UDP checksums though nothing corrupts them."""
 
 
 @dataclass(slots=True)
@@ -329,7 +331,7 @@ def impairments_of(schedule: Schedule) -> Impairments:
 
 def make_lab(schedule: Schedule, switch: tuple[int, int] = (0x020000FFFFFF, 0x0A0000FE)) -> Lab:
     """A fresh job of ``schedule.workers`` ranks under epoch 1, of an aggregator with these addresses."""
-    checksum = schedule.corrupt > 0
+    checksum = schedule.corrupt > 0 or bool(schedule.checksum)
     children = tuple(
         ReferenceChild(rank, 0x020000000001 + rank, 0x0A000001 + rank, not checksum, checksum)
         for rank in range(schedule.workers)
@@ -396,8 +398,12 @@ class Controller:
             self.install(number, is_first=not self.is_installed)
             self.is_installed = True
         else:
-            lab.cores[number].resume(self.epoch, self.base, lab.now_ns)
-            lab.pump(number)
+            self.resume(number)
+
+    def resume(self, rank: int) -> None:
+        """A rank goes on in the new epoch."""
+        self.lab.cores[rank].resume(self.epoch, self.base, self.lab.now_ns)
+        self.lab.pump(rank)
 
     def lose_state(self) -> list[tuple[str, int]]:
         """The aggregator forgets everything; the steps of the plan that install the job again."""

@@ -150,3 +150,13 @@ def children_of(pid: int) -> dict[int, str]:
             if parent == pid:
                 found[int(folder.name)] = line
     return found
+
+
+def switches_of(pid: int) -> list[int]:
+    """Process ids of a run's aggregators, the root's first: they are started in the tree's order."""
+    found = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        if not {b"switch", b"server", b"aggregator"}.isdisjoint(words):
+            found.append(int(child))
+    return sorted(found)

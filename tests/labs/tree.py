@@ -6,6 +6,7 @@ What the aggregators know of the job is what the controller would install.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,15 +19,24 @@ from emulator.ports.port import port_refresh
 from emulator.ports.spec import parse_port
 from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC
+from hostagent.controller.core.slots import Run
 from hostagent.controller.drivers.aggregator import terms_of
 from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.p4.overflow import SWITCH, split_overflow
 from hostagent.controller.drivers.p4.tree import split_job
 from hostagent.protocol.counters import Verdict
-from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob, ReferenceParent
+from hostagent.protocol.reference import (
+    ReferenceAggregator,
+    ReferenceChild,
+    ReferenceJob,
+    ReferenceParent,
+    ReferenceServer,
+)
 from hostagent.protocol.services.aggregator import Aggregator
 from hostagent.protocol.tree import TreeSwitch, regular_tree
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.protocol import JOB, Controller, Lab, Schedule, make_lab
+from tests.labs.worker_core import WorkerCore
 
 P4_LANES, P4_SLOTS = 64, 16
 PORTS = 512
@@ -76,8 +86,10 @@ def as_reference(entries: JobEntries) -> ReferenceJob:
             not above.zero_checksum_allowed,
         )
     )
+    beyond = entries.overflow
+    server = None if beyond is None else ReferenceServer(beyond.slots, beyond.port, beyond.mac, beyond.ip)
     place = (entries.epoch, entries.window, children, entries.base, entries.short_allowed)
-    return ReferenceJob(*place, entries.switch_mac, entries.switch_ip, parent)
+    return ReferenceJob(*place, entries.switch_mac, entries.switch_ip, parent, server)
 
 
 class Plain(ReferenceAggregator):
@@ -161,13 +173,17 @@ class Boxes:
 
     def parts(self, epoch: int, base: int) -> dict[int, JobEntries]:
         """What each switch has to know."""
+        return split_job(self.entries(epoch, base), self.switches)
+
+    def entries(self, epoch: int, base: int) -> JobEntries:
+        """What all together have to know."""
         job = self.job
         children = tuple(
             Child(rank, child.port, child.mac, child.ip, child.zero_checksum_allowed)
             for rank, child in enumerate(job.children)
         )
         place = (JOB, 0, epoch, base, job.window, 0, job.short_allowed, job.switch_mac, job.switch_ip)
-        return split_job(JobEntries(*place, children), self.switches)
+        return JobEntries(*place, children)
 
     def install_all(self, epoch: int, base: int) -> None:
         for index, part in self.parts(epoch, base).items():
@@ -223,13 +239,30 @@ class TreeLab(Lab):
         self.network.send(to, frame, self.now_ns)
 
 
+class OverflowBoxes(Boxes):
+    """A switch and its overflow server, as the leaf and the root of a tree. How many slots the job has at the switch is
+    drawn for every epoch."""
+
+    def parts(self, epoch: int, base: int) -> dict[int, JobEntries]:
+        rng, job = random.Random(f"{self.job.base} {epoch}"), self.entries(epoch, base)
+        counts = [0, *(1 << log2 for log2 in range(job.window.bit_length()))]
+        return split_overflow(replace(job, switch_slots=Run(rng.choice((0, 4)), rng.choice(counts))))
+
+    def tell(self, core: WorkerCore, epoch: int) -> None:
+        """A rank learns how many slots are at the switch."""
+        beyond = self.parts(epoch, 0)[SWITCH].overflow
+        core.memory.record["shorter_path_slots"] = beyond.slots if beyond is not None else 0
+
+
 class TreeController(Controller):
     """Restarts some of the switches, and brings all into the new epoch one after another."""
+
+    fewest_lost = 1
 
     def lose_state(self) -> list[tuple[str, int]]:
         boxes, rng = self.lab.boxes, self.lab.rng  # type: ignore[attr-defined]
         known = range(len(boxes.switches))
-        for index in rng.sample(known, rng.randint(1, len(known))):
+        for index in rng.sample(known, rng.randint(self.fewest_lost, len(known))):
             boxes.boxes[index].restart()
         return [("install", index) for index in rng.sample(known, len(known))]
 
@@ -243,7 +276,22 @@ class TreeController(Controller):
             boxes.boxes[index].install(part)
 
 
-def make_tree_lab(schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[int, int], Box] = plain) -> TreeLab:
+class OverflowController(TreeController):
+    """An epoch may also begin where nothing is lost, for other slots."""
+
+    fewest_lost = 0
+
+    def resume(self, rank: int) -> None:
+        self.lab.boxes.tell(self.lab.cores[rank], self.epoch)  # type: ignore[attr-defined]
+        TreeController.resume(self, rank)
+
+
+def make_tree_lab(
+    schedule: Schedule,
+    fan_out: tuple[int, ...],
+    make: Callable[[int, int], Box] = plain,
+    join: type[Boxes] = Boxes,
+) -> TreeLab:
     """A job whose workers have ports of a regular tree; which ones, and in which order, the seed decides."""
     star = make_lab(schedule, switch=(SWITCH_MAC, SWITCH_IP))
     switches = regular_tree(fan_out)
@@ -252,7 +300,10 @@ def make_tree_lab(schedule: Schedule, fan_out: tuple[int, ...], make: Callable[[
         ports = star.rng.sample(ports, len(ports))
     children = tuple(replace(child, port=port) for child, port in zip(star.job.children, ports, strict=False))
     job = replace(star.job, children=children)
-    boxes = Boxes(fan_out, job, make, schedule.lanes)
+    boxes = join(fan_out, job, make, schedule.lanes)
     lab = TreeLab(schedule, star.network, star.rng, star.aggregator, job, star.cores, finished=star.finished)
     lab.boxes = boxes
+    if isinstance(boxes, OverflowBoxes):
+        for core in lab.cores:
+            boxes.tell(core, job.epoch)
     return lab

@@ -160,6 +160,18 @@ def test_jobs_share_the_links_of_a_star_with_tcp(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @NEEDS_ROOT
+def test_what_a_switch_has_no_slots_for_crosses_the_link_of_the_overflow_server(tmp_path: Path) -> None:
+    words = ["--slots", "0,256", "--workers", "2", "--sizes", "256KiB", "--calls", "1"]
+    done = run(*words, "--on", "namespaces", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "calls.csv")
+    assert [(row["where"], row["slots"]) for row in rows] == [("overflow", "0"), ("overflow", "256")]
+    none, ample = (int(row["server_received_bytes"]) for row in rows)
+    assert none > 2 * (256 << 10) > (256 << 10) > ample
+    assert float(rows[0]["links_alone_ms"]) == 2 * float(rows[1]["links_alone_ms"])
+
+
+@NEEDS_ROOT
 def test_training_steps_are_timed(tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50,100", "--models", "dense", "--calls", "2", "--on", "namespaces"]
     done = run(*words, "--out", str(tmp_path), script=str(ROOT / "mininet" / "training.py"))
@@ -288,6 +300,7 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, not 5"),
         (["--tree", "2x2", "--jobs", "2"], "--jobs: several at once"),
         (["--tree", "2x2", "--tcp", "1"], "--tcp: flows are measured on a live star"),
+        (["--tree", "2x2", "--slots", "4"], "--slots: of one P4 switch"),
         (["--jobs", "5"], "--jobs is from 1 to 4"),
         (["--uplink", "10"], "--uplink is of the links of a --tree"),
         (["--tree", "2x2", "--faults", "x.yaml"], "--faults: of a star"),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.labs.torch_jobs import switches_of
+
 SCRIPT = """
 import os, sys
 import torch, torch.distributed as dist
@@ -40,16 +42,6 @@ dist.barrier()
 sys.stdout.write(f"rank {rank} right\\n")  # one write, or lines of several ranks mix where PYTHONUNBUFFERED is set
 dist.destroy_process_group()
 """
-
-
-def switches_of(pid: int) -> list[int]:
-    """Process ids of a run's aggregators, the root's first: they are started in the tree's order."""
-    found = []
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-        if not {b"switch", b"server", b"aggregator"}.isdisjoint(words):
-            found.append(int(child))
-    return sorted(found)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ ACTIONS = {
         "statistics": 16,
     },
     "AllreduceIngress.set_leaf_job": {},
+    "AllreduceIngress.set_overflowing_job": {},
     "AllreduceIngress.set_child": {"bit_mask": 64, "zero_checksum_allowed": 1},
     "AllreduceIngress.forward": {
         "port": 9,
@@ -60,6 +61,13 @@ ACTIONS["AllreduceIngress.set_leaf_job"] = {
     "parent_zero_checksum_allowed": 1,
     "elsewhere": 64,
 }
+ACTIONS["AllreduceIngress.set_overflowing_job"] = {
+    **ACTIONS["AllreduceIngress.set_job"],
+    "slots": 32,
+    "server_port": 9,
+    "server_mac": 48,
+    "server_ip": 32,
+}
 COUNTERS = {"AllreduceIngress.verdicts": 1024, "AllreduceIngress.drops": 16}
 
 
@@ -79,7 +87,8 @@ def aggregator_p4info(lanes: int = 64, slots: int = 512) -> Any:
         table.preamble.id, table.preamble.name = 0x02000001 + index, name
         table.action_refs.add(id=numbers[action_name])
         if action_name == "AllreduceIngress.set_job":
-            table.action_refs.add(id=numbers["AllreduceIngress.set_leaf_job"])
+            for kind in ("leaf", "overflowing"):
+                table.action_refs.add(id=numbers[f"AllreduceIngress.set_{kind}_job"])
         for position, (key, width) in enumerate(keys.items(), 1):
             table.match_fields.add(id=position, name=key, bitwidth=width, match_type=p4info_pb2.MatchField.EXACT)
     for index, (name, size) in enumerate(COUNTERS.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hostagent.controller.core import switch_slots
 from hostagent.controller.core.effects import Log, Remove
 from hostagent.controller.core.lifecycle import HAS_LEASE, JobState
 from hostagent.controller.core.model import Job, Member, Presence, World
@@ -68,6 +69,7 @@ def _end(world: World, job: Job) -> None:
     del world.jobs[job.job]
     if job.window:
         world.slots.release(job.first_slot)
+        switch_slots.give_back(world, job)
         world.effects.append(Remove(job.job))
     world.ended = [*world.ended, job][-ENDED_KEPT:]
     for member in job.members.values():

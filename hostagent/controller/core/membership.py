@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostagent.controller.core import departure, failure, messages
+from hostagent.controller.core import departure, failure, messages, switch_slots
 from hostagent.controller.core.effects import Install
 from hostagent.controller.core.lifecycle import JobEvent, JobState
 from hostagent.controller.core.messages import Reason
@@ -183,6 +183,7 @@ def install(world: World, job: Job) -> None:
     """Installs the job under a new epoch, now or when the aggregator is ready."""
     if not world.ready:
         return
+    switch_slots.grant(world, job)
     job.epoch = world.take_epoch()
     job.install_deadline_ns = world.now_ns + world.settings.limits.aggregator_ns
     save(world)
@@ -208,6 +209,7 @@ def entries(world: World, job: Job) -> JobEntries:
         switch_ip=SWITCH_IP,
         children=tuple(children),
         service=job.service,
+        switch_slots=job.switch_run,
     )
 
 
@@ -216,5 +218,5 @@ def learn_capacity(world: World, capacity: Capacity) -> str:
     if world.capacity is not None and world.capacity.lanes != capacity.lanes and world.jobs:
         return f"the aggregator now has {capacity.lanes} lanes per frame instead of {world.capacity.lanes}"
     world.capacity = capacity
-    world.slots.total = capacity.slots
+    world.slots.total, world.switch_slots.total = capacity.slots, capacity.switch_slots or 0
     return ""

@@ -30,6 +30,7 @@ def freeze(job: Job) -> pb.ServerMessage:
 def resume(job: Job) -> pb.ServerMessage:
     """Announces the new epoch to a rank."""
     message = pb.Resume(job=job.job, round=job.round.number, epoch=job.epoch, base=job.base)
+    message.shorter_path_slots = _shorter_path_slots(job)
     return pb.ServerMessage(resume=message)
 
 
@@ -59,8 +60,15 @@ def lease(world: World, job: Job, rank: int, request: int) -> pb.ServerMessage:
         message_checksum=world.capacity.message_checksum or _has_port_that_damages(world, job),
         forwards_messages=world.capacity.forwards_messages,
         aggregator=world.capacity.aggregator,
+        shorter_path_slots=_shorter_path_slots(job),
     )
     return pb.ServerMessage(request=request, lease=message)
+
+
+def _shorter_path_slots(job: Job) -> int:
+    """Those at the switch, where an overflow server has others of the window's; 0: all are in one place."""
+    count = job.switch_run.count if job.switch_run is not None else 0
+    return count if count < job.window else 0
 
 
 def _has_port_that_damages(world: World, job: Job) -> bool:

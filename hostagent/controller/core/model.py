@@ -12,7 +12,7 @@ from enum import Enum
 from hostagent.controller.core.effects import Effect, Log, Send
 from hostagent.controller.core.lifecycle import HAS_LEASE, JobEvent, JobState, next_state
 from hostagent.controller.core.ports import PortBook
-from hostagent.controller.core.slots import LARGEST_WINDOW, SlotAllocator
+from hostagent.controller.core.slots import LARGEST_WINDOW, Run, SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.services.session_pb2 import Failed, ServerMessage
 from hostagent.transport.session.terms import LONGEST_SILENCE_NS, label_of
@@ -69,6 +69,8 @@ class Capacity:
     """Messages of one rank for another go through the aggregator."""
     message_checksum: bool = False
     """Messages need UDP checksums whatever the ranks' ports: they may cross a cable between racks."""
+    switch_slots: int | None = None
+    """Slots at a switch in front of the one that ``slots`` is of, its overflow server; None: there is no switch."""
     aggregator: str = ""
     """Its name, for people."""
 
@@ -167,6 +169,11 @@ class Job:
     row: int = -1
     first_slot: int = -1
     window: int = 0
+    switch_run: Run | None = None
+    """With an overflow server: what the job has at the switch since the latest installation. ``first_slot`` is the
+    server's then."""
+    old_switch_run: Run | None = None
+    """What it had there before; leased until the switch has the job under the current epoch."""
     epoch: int = 0
     base: int = 0
     restarts: int = 0
@@ -213,6 +220,8 @@ class World:
     settings: Settings
     ports: PortBook
     slots: SlotAllocator
+    switch_slots: SlotAllocator
+    """Those of a switch with an overflow server, which ``slots`` are of then; else there are none."""
     now_ns: int
     next_epoch: int
     next_job: int = 1

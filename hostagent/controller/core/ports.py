@@ -38,11 +38,13 @@ class PortOffer:
     """What the host attaches with."""
     flips_bits: bool
     """An impairment damages frames, or may later: checksums are needed."""
+    leads_on: bool = False
+    """The switch sends frames on to an overflow server as they came: checksums are needed."""
 
     @property
     def zero_checksum_allowed(self) -> bool:
         """Memory doesn't damage frames, so the worker and the switch save themselves the sum."""
-        return self.kind == "shm" and not self.flips_bits
+        return self.kind == "shm" and not self.flips_bits and not self.leads_on
 
     @property
     def host_mac(self) -> int:

@@ -8,7 +8,7 @@ the job.
 
 from __future__ import annotations
 
-from hostagent.controller.core import departure, failure, membership, messages
+from hostagent.controller.core import departure, failure, membership, messages, switch_slots
 from hostagent.controller.core.lifecycle import AWAITS_INSTALLATION, HAS_LEASE, JobEvent, JobState
 from hostagent.controller.core.model import SECOND_NS, Capacity, Job, Limits, Presence, Round, World
 from hostagent.controller.persistence import save
@@ -42,7 +42,7 @@ def aggregator_ready(world: World, capacity: Capacity, state_lost: bool) -> None
             membership.progress(world, job)
 
 
-def start_round(world: World, job: Job) -> None:
+def start_round(world: World, job: Job, *, is_restart: bool = True) -> None:
     """Stops every rank that takes part and asks how far it is. A service's job ends: its ranks begin a new one."""
     if job.service is not None:
         text = (
@@ -52,7 +52,7 @@ def start_round(world: World, job: Job) -> None:
         failure.fail_job(world, job, text)
         return
     job.advance(JobEvent.RESTART)
-    job.restarts += 1
+    job.restarts += is_restart
     deadline_ns = world.now_ns + world.settings.limits.answer_ns
     job.round = Round(number=job.round.number + 1, deadline_ns=deadline_ns)
     save(world)
@@ -109,6 +109,7 @@ def installed(world: World, number: int, epoch: int) -> None:
         return
     job.advance(JobEvent.INSTALLED)
     job.install_deadline_ns = 0
+    switch_slots.settle(world, job)
     job.round.deadline_ns = world.now_ns + world.settings.limits.answer_ns
     save(world)
     if job.state is JobState.RESUMING:

@@ -12,6 +12,19 @@ class SlotsExhausted(Exception):
     """No run of SMALLEST_WINDOW slots is free."""
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Slots of a job."""
+
+    first: int
+    count: int
+    """A power of two, or 0."""
+
+    def contains(self, other: Run) -> bool:
+        """Whether the other's slots are among these."""
+        return self.first <= other.first and other.first + other.count <= self.first + self.count
+
+
 @dataclass(slots=True)
 class SlotAllocator:
     """Leases aligned runs of slots; knows nothing of jobs."""
@@ -35,13 +48,28 @@ class SlotAllocator:
             raise SlotsExhausted
         share = self.free // 8 if self.leased else self.total // 4
         window = min(self.largest_window, largest, max(SMALLEST_WINDOW, 1 << share.bit_length() >> 1))
+        run = self.lease_at_most(window)
+        return run.first, run.count
+
+    def lease_at_most(self, window: int) -> Run:
+        """The largest free run of up to ``window`` slots, which may be one of none."""
+        window = min(window, self._largest_free_run())
+        if not window:
+            return Run(0, 0)
         first = min(self._free_runs(window), key=lambda start: self._run_around(start))
         self.leased[first] = window
-        return first, window
+        return Run(first, window)
+
+    def largest_instead_of(self, run: Run, window: int) -> int:
+        """How many slots `lease_at_most` would give if this leased run were free."""
+        self.give_back(run)
+        largest = min(window, self._largest_free_run())
+        self.reserve(run.first, run.count)
+        return largest
 
     def reserve(self, first: int, window: int) -> bool:
         """Leases exactly this run again (after a restart of the controller); False where it isn't free."""
-        if first + window > self.total or not self._is_free(first, window):
+        if not window or first + window > self.total or not self._is_free(first, window):
             return False
         self.leased[first] = window
         return True
@@ -49,6 +77,11 @@ class SlotAllocator:
     def release(self, first: int) -> None:
         """Returns a run; one that isn't leased is ignored."""
         self.leased.pop(first, None)
+
+    def give_back(self, run: Run) -> None:
+        """Returns a run, which may be one of none."""
+        if run.count:
+            self.release(run.first)
 
     def _is_free(self, first: int, window: int) -> bool:
         return all(first + window <= start or start + size <= first for start, size in self.leased.items())

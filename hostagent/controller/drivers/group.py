@@ -60,6 +60,16 @@ class DriverGroup(ABC):
     def _check(self) -> None:
         """Raises GroupRefused where the aggregators, all of them reachable, do not fit together."""
 
+    def _combined(self, known: Sequence[Capacity]) -> Capacity:
+        """What all together can hold, by what each can."""
+        return replace(
+            known[0],
+            slots=min(each.slots for each in known),
+            rows=min(each.rows for each in known),
+            forwards_messages=all(each.forwards_messages for each in known),
+            message_checksum=True,
+        )
+
     @abstractmethod
     def _known(self, index: int, installed: Sequence[JobEntries]) -> Sequence[JobEntries]:
         """What one aggregator should have of the jobs that the group has."""
@@ -146,15 +156,7 @@ class DriverGroup(ABC):
         except GroupRefused as error:
             self._listener.lost(str(error), permanent=True)
             return
-        capacity = replace(
-            known[0],
-            slots=min(each.slots for each in known),
-            rows=min(each.rows for each in known),
-            forwards_messages=all(each.forwards_messages for each in known),
-            message_checksum=True,
-            aggregator=self.name,
-        )
-        self._listener.ready(capacity, state_lost)
+        self._listener.ready(replace(self._combined(known), aggregator=self.name), state_lost)
 
     def lost(self, index: int, why: str, permanent: bool) -> None:
         """One aggregator accepts no jobs, so the group does not."""

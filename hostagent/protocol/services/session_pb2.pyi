@@ -255,7 +255,7 @@ class Joined(_message.Message):
     def __init__(self, job: _Optional[int] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row", "message_checksum", "forwards_messages", "aggregator")
+    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row", "message_checksum", "forwards_messages", "aggregator", "shorter_path_slots")
     JOB_FIELD_NUMBER: _ClassVar[int]
     CHILD_FIELD_NUMBER: _ClassVar[int]
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
@@ -276,6 +276,7 @@ class Lease(_message.Message):
     MESSAGE_CHECKSUM_FIELD_NUMBER: _ClassVar[int]
     FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
+    SHORTER_PATH_SLOTS_FIELD_NUMBER: _ClassVar[int]
     job: int
     child: int
     children: int
@@ -296,7 +297,8 @@ class Lease(_message.Message):
     message_checksum: bool
     forwards_messages: bool
     aggregator: str
-    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ..., message_checksum: _Optional[bool] = ..., forwards_messages: _Optional[bool] = ..., aggregator: _Optional[str] = ...) -> None: ...
+    shorter_path_slots: int
+    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ..., message_checksum: _Optional[bool] = ..., forwards_messages: _Optional[bool] = ..., aggregator: _Optional[str] = ..., shorter_path_slots: _Optional[int] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("reason", "text", "missing_ranks", "ending")
@@ -333,16 +335,18 @@ class Freeze(_message.Message):
     def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ...) -> None: ...
 
 class Resume(_message.Message):
-    __slots__ = ("job", "round", "epoch", "base")
+    __slots__ = ("job", "round", "epoch", "base", "shorter_path_slots")
     JOB_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     BASE_FIELD_NUMBER: _ClassVar[int]
+    SHORTER_PATH_SLOTS_FIELD_NUMBER: _ClassVar[int]
     job: int
     round: int
     epoch: int
     base: int
-    def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ...) -> None: ...
+    shorter_path_slots: int
+    def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., shorter_path_slots: _Optional[int] = ...) -> None: ...
 
 class Failed(_message.Message):
     __slots__ = ("job", "cause", "ending")
@@ -399,7 +403,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("aggregator", "aggregator_ready", "aggregator_problem", "slots", "slots_free", "lanes", "jobs", "ports", "forwards_messages")
+    __slots__ = ("aggregator", "aggregator_ready", "aggregator_problem", "slots", "slots_free", "lanes", "jobs", "ports", "forwards_messages", "switch_slots", "switch_slots_free")
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_READY_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_PROBLEM_FIELD_NUMBER: _ClassVar[int]
@@ -409,6 +413,8 @@ class StatusReply(_message.Message):
     JOBS_FIELD_NUMBER: _ClassVar[int]
     PORTS_FIELD_NUMBER: _ClassVar[int]
     FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_SLOTS_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_SLOTS_FREE_FIELD_NUMBER: _ClassVar[int]
     aggregator: str
     aggregator_ready: bool
     aggregator_problem: str
@@ -418,10 +424,12 @@ class StatusReply(_message.Message):
     jobs: _containers.RepeatedCompositeFieldContainer[JobStatus]
     ports: _containers.RepeatedCompositeFieldContainer[PortStatus]
     forwards_messages: bool
-    def __init__(self, aggregator: _Optional[str] = ..., aggregator_ready: _Optional[bool] = ..., aggregator_problem: _Optional[str] = ..., slots: _Optional[int] = ..., slots_free: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortStatus, _Mapping]]] = ..., forwards_messages: _Optional[bool] = ...) -> None: ...
+    switch_slots: int
+    switch_slots_free: int
+    def __init__(self, aggregator: _Optional[str] = ..., aggregator_ready: _Optional[bool] = ..., aggregator_problem: _Optional[str] = ..., slots: _Optional[int] = ..., slots_free: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortStatus, _Mapping]]] = ..., forwards_messages: _Optional[bool] = ..., switch_slots: _Optional[int] = ..., switch_slots_free: _Optional[int] = ...) -> None: ...
 
 class JobStatus(_message.Message):
-    __slots__ = ("job", "group", "size", "state", "cause", "epoch", "base", "window", "first_slot", "restarts", "members")
+    __slots__ = ("job", "group", "size", "state", "cause", "epoch", "base", "window", "first_slot", "restarts", "members", "switch_slots")
     JOB_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -433,6 +441,7 @@ class JobStatus(_message.Message):
     FIRST_SLOT_FIELD_NUMBER: _ClassVar[int]
     RESTARTS_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    SWITCH_SLOTS_FIELD_NUMBER: _ClassVar[int]
     job: int
     group: str
     size: int
@@ -444,7 +453,8 @@ class JobStatus(_message.Message):
     first_slot: int
     restarts: int
     members: _containers.RepeatedCompositeFieldContainer[MemberStatus]
-    def __init__(self, job: _Optional[int] = ..., group: _Optional[str] = ..., size: _Optional[int] = ..., state: _Optional[str] = ..., cause: _Optional[str] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., first_slot: _Optional[int] = ..., restarts: _Optional[int] = ..., members: _Optional[_Iterable[_Union[MemberStatus, _Mapping]]] = ...) -> None: ...
+    switch_slots: int
+    def __init__(self, job: _Optional[int] = ..., group: _Optional[str] = ..., size: _Optional[int] = ..., state: _Optional[str] = ..., cause: _Optional[str] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., first_slot: _Optional[int] = ..., restarts: _Optional[int] = ..., members: _Optional[_Iterable[_Union[MemberStatus, _Mapping]]] = ..., switch_slots: _Optional[int] = ...) -> None: ...
 
 class MemberStatus(_message.Message):
     __slots__ = ("rank", "pid", "host", "port_number", "state")

@@ -64,6 +64,8 @@ class CoreSettings:
     """Compute the UDP checksum, and insist on it in answers."""
     short_no_data: bool = True
     """Whether contributions without data may come without lanes."""
+    shorter_path_slots: int = 0
+    """Of the window's slots the first ones, whose results come by a shorter path; 0: all come by one."""
     minimum_rto_ns: int = MINIMUM_RTO_NS
     share: int = 1
     """Of a queue that marks, as a multiple of what a TCP flow gets there."""
@@ -173,7 +175,8 @@ class CoreMemory:
             "rto_ns": max(FIRST_RTO_NS, settings.minimum_rto_ns),
         }
         names = ("job", "child", "workers", "lanes", "window", "short_no_data", "checksum", "minimum_rto_ns", "share")
-        values |= {name: int(getattr(settings, name)) for name in (*names, "operation_ring")}
+        names = (*names, "operation_ring", "shorter_path_slots")
+        values |= {name: int(getattr(settings, name)) for name in names}
         values |= dict.fromkeys(("low", "floor", "top", "numbered_end"), settings.base)
         for name, value in values.items():
             self.record[name] = value

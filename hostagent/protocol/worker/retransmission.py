@@ -6,6 +6,8 @@
   answered, by a result or a `waiting`; and FRESH ones after a silence where the congestion window is small, so that
   those that wait for other ranks do not fill it.
   WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
+  Where an overflow server has some of the slots, the switch's answers say little of the server's, which come by a
+  longer path: they overtake after LONGER_PATHS of its round trips, and are no samples.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
   RFC 9002's PTO). What their results overtake follows. Doubled by every second silence (a probe and its answer are lost
   easily, too), and ended by any result.
@@ -33,6 +35,9 @@ EVERY_RESULT = 1 << 16
 """``late_share`` where every result is late."""
 LATE_SHIFT = 6
 """The share of late results is smoothed over about 64 of them."""
+LONGER_PATHS = 4
+"""Round trips of the longer path, of which the queue may grow meanwhile, after which a result of the shorter one says
+that a chunk is lost."""
 NEVER_NS = 2**62
 
 
@@ -46,6 +51,7 @@ def reset_retransmission(core: Any, now_ns: int) -> None:
     core.answered_rtt_ns = 0
     core.repeated_ns = 0
     core.repeated_rtt_ns = 0
+    core.shorter_answered_ns = 0
     core.timer_began_ns = now_ns
     if core.smoothed_rtt_ns == 0:
         core.late_share = EVERY_RESULT // 2
@@ -75,11 +81,19 @@ def reordering_ns(core: Any) -> Any:
 
 
 @njit
+def is_on_shorter_path(core: Any, chunk: Any) -> Any:
+    """Does the chunk's result come by a shorter path than those of other slots?"""
+    return chunk.number & (core.window - 1) < core.shorter_path_slots
+
+
+@njit
 def note_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
     """A chunk in flight has been answered, and is still in its list: a sample, and what it proves of others.
 
     A ``waiting`` after two tries answers the second, and is a sample of the path alone: no other rank delays it.
     """
+    if is_on_shorter_path(core, chunk):
+        return
     rtt_ns = now_ns - chunk.sent_ns
     if chunk.list == FRESH or (is_waiting and chunk.tries == 2):
         take_sample(core, rtt_ns, now_ns)
@@ -98,6 +112,9 @@ def note_result(core: Any, chunk: Any, now_ns: int) -> None:
     count_latency(core.address + LATENCY_AT, now_ns - chunk.first_sent_ns)
     core.backoff = 0
     core.result_ns = now_ns
+    if is_on_shorter_path(core, chunk):
+        core.shorter_answered_ns = max(core.shorter_answered_ns, chunk.first_sent_ns)
+        return
     note_progress(core, chunk.first_sent_ns, now_ns)
     is_later = chunk.first_sent_ns == core.answered_ns and chunk.number > core.answered_number
     if chunk.first_sent_ns > core.answered_ns or is_later:
@@ -118,6 +135,8 @@ def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     is_stalled = core.backoff > 0 and core.congestion_window < core.window
     if (which == REPEATED or is_stalled) and chunk.sent_ns < core.repeated_ns:
         return chunk.sent_ns + core.repeated_rtt_ns + reordering_ns(core)
+    if chunk.sent_ns < core.shorter_answered_ns and core.answered_rtt_ns > 0:
+        return chunk.sent_ns + LONGER_PATHS * core.answered_rtt_ns + reordering_ns(core)
     return NEVER_NS
 
 

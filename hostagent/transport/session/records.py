@@ -124,6 +124,7 @@ def lease_from(message: pb.Lease, heartbeat: tuple[str, int], token: int) -> Lea
         message_checksum=message.message_checksum,
         forwards_messages=message.forwards_messages,
         aggregator=message.aggregator,
+        shorter_path_slots=message.shorter_path_slots,
     )
 
 

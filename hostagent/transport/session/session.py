@@ -85,8 +85,8 @@ class SessionCallbacks(Protocol):
     def on_freeze(self, job: int) -> int:
         """Stop sending for the job; returns its lowest unfinished chunk (64 bits). May come again while frozen."""
 
-    def on_resume(self, job: int, epoch: int, base: int) -> None:
-        """Send again from chunk `base` (never above what on_freeze returned) under the new epoch."""
+    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
+        """Send again from chunk `base` (never above what on_freeze returned) under the new epoch; see `Lease`."""
 
     def on_failed(self, job: int, failure: JobFailed) -> None:
         """The job has ended; everything in flight or submitted later raises `failure`. Comes once per job."""
@@ -368,9 +368,10 @@ class SessionClient:
         if record is None or record.cause is not None:
             return
         if record.lease is not None and record.lease.epoch != message.epoch:
-            record.lease = replace(record.lease, epoch=message.epoch, base=message.base)
+            slots = message.shorter_path_slots
+            record.lease = replace(record.lease, epoch=message.epoch, base=message.base, shorter_path_slots=slots)
             try:
-                self._callbacks.on_resume(message.job, message.epoch, message.base)
+                self._callbacks.on_resume(message.job, message.epoch, message.base, slots)
             except Exception as error:
                 self.fail(message.job, f"it could not resume after a restart of the aggregator: {error!r}")
                 return

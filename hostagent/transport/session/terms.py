@@ -118,6 +118,9 @@ class Lease:
     """The aggregator passes messages on to other ranks; where not, none may be sent."""
     aggregator: str = ""
     """Its name, for error messages."""
+    shorter_path_slots: int = 0
+    """Of the window's slots the first ones, whose results come by a shorter path than those of the others; 0: all come
+    by one. Replaced by each `on_resume`."""
 
 
 @dataclass(frozen=True, slots=True)

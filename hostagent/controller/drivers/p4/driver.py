@@ -22,6 +22,7 @@ from emulator.rpc.p4protos import p4runtime_pb2 as p4
 from emulator.rpc.p4runtime_client import P4RuntimeClient
 from emulator.rpc.statistics import StatisticsError, read_statistics
 from emulator.rpc.tls import ClientTls
+from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import (
     AggregatorCounters,
     AggregatorUnavailable,
@@ -92,8 +93,15 @@ def read_program(p4info: Path | None, device_config: Path | None) -> Program:
 class P4RuntimeDriver(ReconnectingDriver):
     """See hostagent.controller.drivers.driver.Driver."""
 
-    def __init__(self, address: str, program: Program, device_id: int = 0, tls: ClientTls | None = None):
-        """Raises TlsError."""
+    def __init__(
+        self,
+        address: str,
+        program: Program,
+        device_id: int = 0,
+        tls: ClientTls | None = None,
+        most_slots: int | None = None,
+    ):
+        """``most_slots``: of the program's slots, as many as jobs may have; None: all. Raises TlsError."""
         super().__init__()
         self._credentials = tls.credentials() if tls is not None else None
         self._tls = tls
@@ -102,6 +110,7 @@ class P4RuntimeDriver(ReconnectingDriver):
         self._address = address
         self._program = program
         self._device_id = device_id
+        self._most_slots = most_slots
         self._session: tuple[P4Client, P4Names] | None = None
 
     @property
@@ -162,7 +171,7 @@ class P4RuntimeDriver(ReconnectingDriver):
             self._session = client, names
             self._pid = int((self._statistics(PID_TIMEOUT_S) or {}).get("pid", 0))
             self._forget_old_orders()
-            events.ready(replace(names.capacity(), aggregator=self.name), state_lost)
+            events.ready(self._capacity(names), state_lost)
             self._carry_out_orders(
                 lambda entries: self._install(events, tables, entries),
                 lambda job: tables.keep_only(self._installed.values()),
@@ -172,6 +181,11 @@ class P4RuntimeDriver(ReconnectingDriver):
         finally:
             self._session = None
             client.close()
+
+    def _capacity(self, names: P4Names) -> Capacity:
+        has = names.capacity()
+        slots = has.slots if self._most_slots is None else min(has.slots, self._most_slots)
+        return replace(has, slots=slots, aggregator=self.name)
 
     def _load(self, client: P4Client) -> bool:
         """Puts the program into a switch that doesn't run it; True if it did."""

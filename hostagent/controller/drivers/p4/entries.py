@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
+from hostagent.controller.core.slots import Run
 from hostagent.protocol.services.aggregator import ServiceTerms, Spread
 
 RIDS_PER_JOB = 64
@@ -79,6 +80,18 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
+class Overflow:
+    """Where a switch finds the server that has the other slots of a window."""
+
+    slots: int
+    """Of the window's, the first ones: those that the switch has."""
+    port: int
+    """The switch's port that leads to the server."""
+    mac: int
+    ip: int
+
+
+@dataclass(frozen=True, slots=True)
 class JobEntries:
     """Everything the aggregator must know of one job under one epoch."""
 
@@ -100,6 +113,11 @@ class JobEntries:
     """Spread of a job over several racks; ``children`` are then those of this rack."""
     parent: Parent | None = None
     """Of a leaf in a tree of switches; ``children`` are then those of this switch."""
+    switch_slots: Run | None = None
+    """Where there is an overflow server: the switch's, which are the first ones of the window; ``first_slot`` is the
+    server's then."""
+    overflow: Overflow | None = None
+    """Of a switch, where a server has some of the window's slots; ``first_slot`` is the switch's."""
 
     @property
     def group(self) -> int:
@@ -135,6 +153,14 @@ class JobEntries:
                 "parent_ip": parent.ip,
                 "parent_zero_checksum_allowed": int(parent.zero_checksum_allowed),
                 "elsewhere": parent.elsewhere,
+            }
+        elif (overflow := self.overflow) is not None:
+            action = "AllreduceIngress.set_overflowing_job"
+            params |= {
+                "slots": overflow.slots,
+                "server_port": overflow.port,
+                "server_mac": overflow.mac,
+                "server_ip": overflow.ip,
             }
         return TableEntry("AllreduceIngress.jobs", (("job", self.job),), action, tuple(params.items()))
 

@@ -1,18 +1,21 @@
-"""The compiled program as the leaf of a tree against the rules in plain Python: to the same frames the same answers.
+"""The compiled program as the leaf of a tree, and in front of an overflow server, against the rules in plain Python: to
+the same frames the same answers.
 
-The frames are whatever children and a parent might send.
+The frames are whatever children, and a parent or the server, might send.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
+import pytest
 
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries, Parent
+from hostagent.controller.drivers.p4.entries import Child, JobEntries, Overflow, Parent
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
@@ -22,7 +25,7 @@ from tests.labs.tree import Plain
 
 LANES, SLOTS, PORTS = 64, 16, 8
 JOB, ROW, UP = 9, 3, 7
-SCHEDULES, FRAMES = 60, 200
+SCHEDULES, FRAMES = 40, 200
 MAC, IP = 0x026E73FFFFFE, 0x0A4EFFFE
 
 
@@ -48,6 +51,14 @@ def draw_entries(rng: random.Random) -> JobEntries:
     return JobEntries(*place, MAC, IP, children, parent=parent)
 
 
+def draw_overflow(rng: random.Random) -> JobEntries:
+    """A switch with workers of its own, some of whose slots a server has."""
+    entries = draw_entries(rng)
+    children = tuple(child for child in entries.children if not child.workers)
+    slots = rng.choice([0, *(1 << log2 for log2 in range(entries.window.bit_length() - 1))])
+    return replace(entries, children=children, parent=None, overflow=Overflow(slots, UP, MAC, IP))
+
+
 @dataclass(slots=True)
 class Traffic:
     """Draws frames around where the job is."""
@@ -57,8 +68,8 @@ class Traffic:
     head: int
 
     def frame(self) -> tuple[int, bytes]:
-        rng, entries, parent = self.rng, self.entries, self.entries.parent
-        assert parent is not None
+        rng, entries = self.rng, self.entries
+        parent = entries.parent or Parent(UP, MAC, IP, 0x160, 0x260, False, (), 0)
         kind = rng.choice((0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5) if rng.random() < 0.97 else (6, 255))
         child = rng.choice(entries.children)
         number = rng.choice(child.numbers)
@@ -111,10 +122,10 @@ class Traffic:
         return port, frame
 
 
-def play(seed: int, frames: int = FRAMES) -> str:
+def play(draw: Callable[[random.Random], JobEntries], seed: int, frames: int = FRAMES) -> str:
     """One schedule; what is wrong with it, or an empty string."""
     rng = random.Random(f"leaf {seed}")
-    entries = draw_entries(rng)
+    entries = draw(rng)
     real, model = P4Aggregator(program(), ports=PORTS), Plain(LANES)
     traffic = Traffic(rng, entries, entries.base)
     for box in (real, model):
@@ -140,8 +151,15 @@ def play(seed: int, frames: int = FRAMES) -> str:
 SEEN: dict[Verdict, int] = {}
 
 
-def test_the_compiled_leaf_follows_the_rules() -> None:
+@pytest.mark.parametrize(
+    ("draw", "never"),
+    [(draw_entries, {Verdict.OVERFLOWED}), (draw_overflow, {Verdict.PARTIAL_AGAIN, Verdict.FROM_PARENT})],
+    ids=["leaf", "overflow"],
+)
+def test_the_compiled_program_follows_the_rules(
+    draw: Callable[[random.Random], JobEntries], never: set[Verdict]
+) -> None:
     SEEN.clear()
     for seed in range(SCHEDULES):
-        assert not play(seed), shortest(partial(play, seed), FRAMES)
-    assert min(SEEN.get(verdict, 0) for verdict in Verdict) > 0, SEEN
+        assert not play(draw, seed), shortest(partial(play, draw, seed), FRAMES)
+    assert {verdict for verdict in Verdict if not SEEN.get(verdict)} == never, SEEN

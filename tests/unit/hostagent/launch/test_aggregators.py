@@ -42,15 +42,33 @@ def test_its_bridge_and_controller_share_the_ranks_ports(tmp_path: Path) -> None
         ({"aggregator": "p4runtime://127.0.0.1:9", "interfaces": ("b1",)}, "--interface NAME 2 times"),
         ({"interfaces": ("b1", "b2")}, "for a switch that runs already"),
         ({"loads": ("--p4info", "x")}, "for a switch that runs already"),
+        ({"overflow": "p4"}, "choose server, pspin"),
+        ({"overflow": "server", "tree": (1, 2)}, "without --tree"),
+        ({"overflow": "server", "aggregator": "pspin"}, "--aggregator p4"),
     ],
 )
-def test_interfaces_go_with_such_a_switch(
+def test_what_does_not_go_together_is_refused(
     options: dict[str, object], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "train.py"
     script.touch()
     assert run_training(RunOptions(2, str(script), **options)) == 1  # type: ignore[arg-type]
     assert message in capsys.readouterr().err
+
+
+def test_an_overflow_server_is_above_the_switch_and_the_controller_is_told(tmp_path: Path) -> None:
+    server, switch, controller = make_services(
+        tmp_path, 2, choose("server"), 256, controller_options=("--slots", "16"), overflows=True
+    )
+    assert (server.name, switch.name) == ("overflow server", "switch")
+    assert {"server", "--port"} <= set(server.command({}))
+    assert "switch" in switch.command({})
+    server.ready, switch.ready = {"service": "127.0.0.1:7"}, {"p4runtime": "127.0.0.1:8"}
+    words = list(controller.command({}))
+    assert words[words.index("--aggregator") + 1] == "netsum://127.0.0.1:7,p4runtime://127.0.0.1:8"
+    assert "--overflow" in words
+    assert "--tree" not in words
+    assert words[-2:] == ["--slots", "16"]
 
 
 def test_each_switch_of_a_tree_has_a_capture_file_and_continues_it(tmp_path: Path) -> None:

@@ -407,6 +407,7 @@ def test_one_job_failing_does_not_touch_another() -> None:
     lab.until(lambda: causes(red, "red")[1] is not None)
     red[1].leave("red")
     lab.until(lambda: len(lab.core.world.jobs) == 1)
+    lab.run(SECOND_NS)
     assert causes(blue, "blue") == [None, None]
     assert {entries.epoch for entries in lab.aggregator.values()} == {blue_epoch}
 

@@ -104,7 +104,7 @@ class Rank:
         self.frozen.set()
         return self.lowest
 
-    def on_resume(self, job: int, epoch: int, base: int) -> None:
+    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
         self.resumed.append((epoch, base))
         self.went_on.set()
 
