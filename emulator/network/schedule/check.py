@@ -4,7 +4,6 @@ raises ScheduleError with its place."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,10 +45,11 @@ def check_chunks(chunks: Sequence[Chunks], ranks: int) -> None:
 
 def check_columns(columns: Columns, ranks: int, chunks: int, links: int, calls: int) -> None:
     """``chunks``, ``links``, ``calls``: how many there are."""
-    count = len(columns)
-    for field in fields(columns):
-        if len(getattr(columns, field.name)) != count:
-            raise ScheduleError(f"{len(getattr(columns, field.name))} rows for {count} tasks", (field.name,))
+    count = len(columns.kind)
+    for name, column in columns._asdict().items():
+        rows = len(column.offsets) - 1 if isinstance(column, Ragged) else len(column)
+        if rows != count:
+            raise ScheduleError(f"{rows} rows for {count} tasks", (name,))
     kind, label = columns.kind, columns.label
     _all(kind <= max(Kind), "kind", lambda task: f"there is no kind {kind[task]}")
     computes, collectives = kind == Kind.COMPUTE, kind == Kind.COLLECTIVE
@@ -66,14 +66,14 @@ def check_columns(columns: Columns, ranks: int, chunks: int, links: int, calls: 
     _check_runs("chunks", columns.chunks, chunks)
     _check_runs("reads", columns.reads, chunks)
     for name, owners in (("reads", computes), ("group", collectives)):
-        _all(owners | (_lengths(getattr(columns, name)) == 0), name, lambda task: "this kind has none")
-    _all(~computes | (_lengths(columns.route) == 0), "route", lambda task: "this kind has none")
-    _all(computes | (_lengths(columns.chunks) > 0), "chunks", lambda task: "a message has chunks")
-    _all(~collectives | (_lengths(columns.group) > 0), "group", lambda task: "a collective has members")
+        _all(owners | (getattr(columns, name).lengths == 0), name, lambda task: "this kind has none")
+    _all(~computes | (columns.route.lengths == 0), "route", lambda task: "this kind has none")
+    _all(computes | (columns.chunks.lengths > 0), "chunks", lambda task: "a message has chunks")
+    _all(~collectives | (columns.group.lengths > 0), "group", lambda task: "a collective has members")
     _check_values("route", columns.route, links, "link")
     _check_values("group", columns.group, ranks, "rank")
     after = columns.after
-    _each(after, after.values < _rows(after), "after", lambda value: f"task {value} is not an earlier one")
+    _each(after, after.values < after.owners, "after", lambda value: f"task {value} is not an earlier one")
     _check_values("after", after, count, "task")
     _each(after, _ascending(after, after.values), "after", lambda value: f"task {value} is not in ascending order")
 
@@ -93,15 +93,6 @@ def _check_runs(name: str, runs: Ragged, chunks: int) -> None:
 def _check_values(name: str, rows: Ragged, count: int, noun: str) -> None:
     good = (rows.values >= 0) & (rows.values < count)
     _each(rows, good, name, lambda value: f"there is no {noun} {value}")
-
-
-def _lengths(rows: Ragged) -> NDArray[np.int64]:
-    return np.diff(rows.offsets)
-
-
-def _rows(rows: Ragged) -> NDArray[np.int64]:
-    """The row of each value."""
-    return np.repeat(np.arange(len(rows)), _lengths(rows))
 
 
 def _starts(rows: Ragged) -> Bits:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ OPERATIONS = tuple(Operation)
 """The column ``label`` of a collective is an index into it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ragged:
+class Ragged(NamedTuple):
     """Rows of different lengths: row i is ``values[offsets[i]:offsets[i + 1]]``."""
 
     offsets: NDArray[np.int64]
@@ -41,27 +39,29 @@ class Ragged:
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=offsets[1:])
         shape = (int(offsets[-1]), width) if width else (int(offsets[-1]),)
-        values = np.array(list(chain.from_iterable(rows)), np.int32).reshape(shape)
-        return cls(offsets, values)
+        return cls(offsets, np.array(list(chain.from_iterable(rows)), np.int32).reshape(shape))
 
     @classmethod
     def equal(cls, values: NDArray[np.int32]) -> Ragged:
         """Rows of one length: ``values`` [rows, length], or [rows, length, width]."""
         rows, length = values.shape[:2]
-        return cls(
-            np.arange(rows + 1, dtype=np.int64) * length,
-            values.reshape(rows * length, *values.shape[2:]).astype(np.int32),
-        )
+        flat = values.reshape(rows * length, *values.shape[2:])
+        return cls(np.arange(rows + 1, dtype=np.int64) * length, flat.astype(np.int32))
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+    def row(self, number: int) -> NDArray[np.int32]:
+        return self.values[self.offsets[number] : self.offsets[number + 1]]
 
-    def __getitem__(self, row: int) -> NDArray[np.int32]:
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The row of each value."""
+        return np.repeat(np.arange(len(self.offsets) - 1), self.lengths)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class Columns(NamedTuple):
     """One value, or row, for each task."""
 
     kind: NDArray[np.uint8]
@@ -84,9 +84,6 @@ class Columns:
     """Numbers of tasks."""
     group: Ragged
     """Ranks of a Collective."""
-
-    def __len__(self) -> int:
-        return len(self.kind)
 
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:

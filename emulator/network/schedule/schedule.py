@@ -76,7 +76,7 @@ class Schedule:
         return total[runs.offsets[1:]] - total[runs.offsets[:-1]]  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self.columns.kind)
 
     def __iter__(self) -> Iterator[Task]:
         return (self[number] for number in range(len(self)))
@@ -85,14 +85,14 @@ class Schedule:
         if not 0 <= number < len(self):
             raise IndexError(number)
         columns = self.columns
-        chunks = tuple(numbers(columns.chunks[number]))
-        after = tuple(columns.after[number].tolist())
+        chunks = tuple(numbers(columns.chunks.row(number)))
+        after = tuple(columns.after.row(number).tolist())
         source, destination = int(columns.source[number]), int(columns.destination[number])
         label, kind = int(columns.label[number]), Kind(columns.kind[number])
         if kind is Kind.COMPUTE:
-            reads = tuple(numbers(columns.reads[number]))
+            reads = tuple(numbers(columns.reads.row(number)))
             return Compute(source, int(columns.duration_ns[number]), self.calls[label], reads, chunks, after)
-        route = tuple(self.topology.links[link].name for link in columns.route[number])
+        route = tuple(self.topology.links[link].name for link in columns.route.row(number))
         if kind is Kind.COLLECTIVE:
-            return Collective(OPERATIONS[label], tuple(columns.group[number].tolist()), chunks, route, after)
+            return Collective(OPERATIONS[label], tuple(columns.group.row(number).tolist()), chunks, route, after)
         return (Send if kind is Kind.SEND else Reduce)(source, destination, chunks, route, after)

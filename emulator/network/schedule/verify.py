@@ -71,13 +71,12 @@ def verify(schedule: Schedule, start_ns: Int64s | None = None, finish_ns: Int64s
 
 
 def volume(schedule: Schedule) -> Volume:
-    columns, size = schedule.columns, schedule.task_bytes
-    hops, route = np.diff(columns.route.offsets), columns.route.values
+    columns, size, route = schedule.columns, schedule.task_bytes, schedule.columns.route
     links = len(schedule.topology.links)
     moves = (columns.kind == Kind.SEND) | (columns.kind == Kind.REDUCE)
     return Volume(
-        _sums(route, np.repeat(size, hops), links),
-        np.bincount(route, minlength=links),
+        _sums(route.values, size[route.owners], links),
+        np.bincount(route.values, minlength=links),
         _sums(columns.source[moves], size[moves], schedule.ranks),
         _sums(columns.destination[moves], size[moves], schedule.ranks),
     )
@@ -95,10 +94,7 @@ def _check_routes(schedule: Schedule) -> None:
     begins = np.array([numbers[link.source] for link in links], np.int64)
     ends = np.array([numbers[link.destination] for link in links], np.int64)
     places = np.array([numbers[place] for place in schedule.places], np.int64)
-    task = loops.first_broken_route(
-        *(columns.kind, columns.source, columns.destination, columns.route.offsets, columns.route.values),
-        *(begins, ends, places),
-    )
+    task = loops.first_broken_route(columns, begins, ends, places)
     if task >= 0:
         source, destination = (schedule.places[each[task]] for each in (columns.source, columns.destination))
         raise InvalidScheduleError(
@@ -106,7 +102,7 @@ def _check_routes(schedule: Schedule) -> None:
         )
     trees: dict[tuple[int, bytes, bytes], str] = {}
     for task in np.flatnonzero(columns.kind == Kind.COLLECTIVE).tolist():
-        group, route = columns.group[task], columns.route[task]
+        group, route = columns.group.row(task), columns.route.row(task)
         key = int(columns.label[task]), group.tobytes(), route.tobytes()
         if key not in trees:
             hops = [(links[link].source, links[link].destination) for link in route]
@@ -144,12 +140,7 @@ def _check_data(schedule: Schedule) -> None:
     sets = {each: _bits(each, words) for part in schedule.chunks for each in (part.sources, part.destinations)}
     sources = np.array([sets[part.sources] for part in schedule.chunks], np.uint64).reshape(-1, words)
     destinations = np.array([sets[part.destinations] for part in schedule.chunks], np.uint64).reshape(-1, words)
-    fault, task, rank, chunk, other = loops.first_data_fault(
-        *(columns.kind, columns.source, columns.destination, columns.label),
-        *(columns.chunks.offsets, columns.chunks.values, columns.reads.offsets, columns.reads.values),
-        *(columns.after.offsets, columns.after.values, columns.group.offsets, columns.group.values),
-        *(kinds, sources, destinations, schedule.ranks),
-    )
+    fault, task, rank, chunk, other = loops.first_data_fault(columns, kinds, sources, destinations, schedule.ranks)
     texts: dict[int, tuple[Rule, Callable[[], str]]] = {
         loops.UNORDERED: (Rule.ORDER, lambda: f"nothing says that it waits for task {other}: both use {place}"),
         loops.ABSENT: (Rule.SOURCE, lambda: f"rank {rank} does not hold chunk {chunk}"),
@@ -177,7 +168,7 @@ def _bits(ranks: Iterable[int], words: int) -> NDArray[np.uint64]:
 
 def _check_times(schedule: Schedule, start_ns: Int64s, finish_ns: Int64s) -> None:
     columns = schedule.columns
-    waits = np.repeat(np.arange(len(schedule)), np.diff(columns.after.offsets))
+    waits = columns.after.owners
     early = finish_ns[columns.after.values] > start_ns[waits]
     if early.any():
         task, other = int(waits[np.argmax(early)]), int(columns.after.values[np.argmax(early)])
@@ -187,8 +178,7 @@ def _check_times(schedule: Schedule, start_ns: Int64s, finish_ns: Int64s) -> Non
     links, size = schedule.topology.links, schedule.task_bytes
     rate = np.array([link.rate_bps for link in links], object)
     alpha = np.array([link.alpha_ns for link in links], np.int64)
-    hops = np.diff(columns.route.offsets)
-    users, used = np.repeat(np.arange(len(schedule)), hops), columns.route.values
+    users, used = columns.route.owners, columns.route.values
     bits_ns = -(-(size[users].astype(object) * 8_000_000_000) // rate[used])  # exact: no float, no overflow
     held_ns = bits_ns.astype(np.int64) + alpha[used]
     latency = np.array([link.latency_ns for link in links], np.int64)
@@ -221,7 +211,7 @@ def _check_times(schedule: Schedule, start_ns: Int64s, finish_ns: Int64s) -> Non
 def _longest_way_ns(schedule: Schedule, task: int) -> int:
     """Alpha and latency of the slowest way through the tree of a collective."""
     passed: dict[str, int] = {}
-    for index in schedule.columns.route[task].tolist():
+    for index in schedule.columns.route.row(task).tolist():
         link = schedule.topology.links[index]
         arrival = passed.get(link.source, 0) + link.alpha_ns + link.latency_ns
         passed[link.destination] = max(passed.get(link.destination, 0), arrival)

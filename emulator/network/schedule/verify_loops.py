@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
+from numpy.typing import NDArray
 
 from emulator.native.jit import njit
-from emulator.network.schedule.columns import OPERATIONS, Kind
+from emulator.network.schedule.columns import OPERATIONS, Columns, Kind, Ragged
 
+Array: TypeAlias = NDArray[Any]
 UNORDERED, ABSENT, TWICE, NO_SOURCE, INCOMPLETE = 1, 2, 3, 4, 5
 """Faults; 0: none."""
 COMPUTE, SEND, REDUCE, COLLECTIVE = map(int, Kind)
@@ -16,58 +20,61 @@ READ, ADD, WRITE, OWN = 0, 1, 2, 3
 
 
 @njit
-def first_broken_route(kind, source, destination, offsets, route, begins, ends, places):
+def first_broken_route(columns: Columns, begins: Array, ends: Array, places: Array) -> int:
     """The first Send or Reduce whose links do not lead from its source to its destination, or -1."""
-    for task in range(len(kind)):
-        if kind[task] != SEND and kind[task] != REDUCE:
+    route = columns.route
+    for task in range(len(columns.kind)):
+        if columns.kind[task] != SEND and columns.kind[task] != REDUCE:
             continue
-        at = places[source[task]]
-        for hop in range(offsets[task], offsets[task + 1]):
-            if begins[route[hop]] != at:
+        at = places[columns.source[task]]
+        for hop in range(route.offsets[task], route.offsets[task + 1]):
+            if begins[route.values[hop]] != at:
                 return task
-            at = ends[route[hop]]
-        if at != places[destination[task]]:
+            at = ends[route.values[hop]]
+        if at != places[columns.destination[task]]:
             return task
     return -1
 
 
 @njit
-def _accesses(task, kind, source, destination, label, group, first_member, end, found):
+def _accesses(columns: Columns, task: int, found: Array) -> int:
     """(rank, access) of a task's chunks into ``found`` [most, 2]; returns how many. Reads come first."""
-    if kind[task] == COMPUTE:
-        found[0, 0], found[0, 1] = source[task], OWN
+    if columns.kind[task] == COMPUTE:
+        found[0, 0], found[0, 1] = columns.source[task], OWN
         return 1
-    if kind[task] != COLLECTIVE:
-        found[0, 0], found[0, 1] = source[task], READ
-        found[1, 0], found[1, 1] = destination[task], ADD if kind[task] == REDUCE else WRITE
+    if columns.kind[task] != COLLECTIVE:
+        found[0, 0], found[0, 1] = columns.source[task], READ
+        found[1, 0], found[1, 1] = columns.destination[task], ADD if columns.kind[task] == REDUCE else WRITE
         return 2
+    members, first_member = columns.group.values, columns.group.offsets[task]
+    end = columns.group.offsets[task + 1]
     count = 0
     for member in range(first_member, end):
-        if label[task] != BROADCAST or member == first_member:
-            found[count, 0], found[count, 1] = group[member], READ
+        if columns.label[task] != BROADCAST or member == first_member:
+            found[count, 0], found[count, 1] = members[member], READ
             count += 1
     for member in range(first_member, end):
-        if label[task] != SUM_AT_FIRST or member == first_member:
-            found[count, 0], found[count, 1] = group[member], WRITE
+        if columns.label[task] != SUM_AT_FIRST or member == first_member:
+            found[count, 0], found[count, 1] = members[member], WRITE
             count += 1
     return count
 
 
 @njit
-def _happens_before(first, second, offsets, after, seen, stack):
+def _happens_before(first: int, second: int, after: Ragged, seen: Array, stack: Array) -> bool:
     """Are they the same, or is there a path of ``after`` from ``second`` back to ``first``?"""
     if first == second:
         return True
-    for each in range(offsets[second], offsets[second + 1]):
-        if after[each] == first:
+    for each in range(after.offsets[second], after.offsets[second + 1]):
+        if after.values[each] == first:
             return True
     depth = 1
     stack[0] = second
     while depth:
         depth -= 1
         task = stack[depth]
-        for each in range(offsets[task], offsets[task + 1]):
-            earlier = after[each]
+        for each in range(after.offsets[task], after.offsets[task + 1]):
+            earlier = after.values[each]
             if earlier == first:
                 return True
             if earlier > first and seen[earlier] != second * np.int64(len(seen)) + first:
@@ -78,8 +85,9 @@ def _happens_before(first, second, offsets, after, seen, stack):
 
 
 @njit
-def _by_chunk(offsets, runs, chunks):
+def _by_chunk(rows: Ragged, chunks: int) -> tuple[Array, Array]:
     """Tasks of each chunk in their order: (offsets [chunks + 1], tasks)."""
+    offsets, runs = rows.offsets, rows.values
     starts = np.zeros(chunks + 1, np.int64)
     for run in range(len(runs)):
         for chunk in range(runs[run, 0], runs[run, 0] + runs[run, 1]):
@@ -98,28 +106,13 @@ def _by_chunk(offsets, runs, chunks):
 
 @njit
 def first_data_fault(
-    kind,
-    source,
-    destination,
-    label,
-    offsets,
-    runs,
-    read_offsets,
-    read_runs,
-    after_offsets,
-    after,
-    group_offsets,
-    group,
-    entries,
-    sources,
-    destinations,
-    ranks,
-):
+    columns: Columns, entries: Array, sources: Array, destinations: Array, ranks: int
+) -> tuple[int, int, int, int, int]:
     """(fault, task, rank, chunk, other): chunk by chunk, all tasks that touch it in their order."""
-    chunks, tasks = len(entries), len(kind)
+    chunks, tasks = len(entries), len(columns.kind)
     words = sources.shape[1]
-    starts, users = _by_chunk(offsets, runs, chunks)
-    read_starts, readers = _by_chunk(read_offsets, read_runs, chunks)
+    starts, users = _by_chunk(columns.chunks, chunks)
+    read_starts, readers = _by_chunk(columns.reads, chunks)
     held = np.zeros((ranks, words), np.uint64)
     sums = np.zeros(words, np.uint64)
     present = np.zeros(ranks, np.bool_)
@@ -130,7 +123,7 @@ def first_data_fault(
     stack = np.empty(tasks + 1, np.int64)
     most = 2
     for task in range(tasks):
-        most = max(most, 2 * (group_offsets[task + 1] - group_offsets[task]))
+        most = max(most, 2 * (columns.group.offsets[task + 1] - columns.group.offsets[task]))
     accesses = np.empty((most + 1, 2), np.int64)
     listed = np.empty((1024, 2), np.int64)  # entries of the lists: (task, next entry)
     for chunk in range(chunks):
@@ -142,8 +135,8 @@ def first_data_fault(
                 held[rank, rank >> 6] = np.uint64(1) << np.uint64(rank & 63)
             written[rank] = reads[rank] = adds[rank] = -1
         for user in range(starts[chunk], starts[chunk + 1]):
-            if kind[users[user]] == COMPUTE:
-                present[source[users[user]]] = False
+            if columns.kind[users[user]] == COMPUTE:
+                present[columns.source[users[user]]] = False
         entries_used = 0
         user, reader = starts[chunk], read_starts[chunk]
         while user < starts[chunk + 1] or reader < read_starts[chunk + 1]:
@@ -151,22 +144,12 @@ def first_data_fault(
             if reading:
                 task = readers[reader]
                 reader += 1
-                accesses[0, 0], accesses[0, 1] = source[task], READ
+                accesses[0, 0], accesses[0, 1] = columns.source[task], READ
                 count = 1
             else:
                 task = users[user]
                 user += 1
-                count = _accesses(
-                    task,
-                    kind,
-                    source,
-                    destination,
-                    label,
-                    group,
-                    group_offsets[task],
-                    group_offsets[task + 1],
-                    accesses,
-                )
+                count = _accesses(columns, task, accesses)
             if entries_used + count > len(listed):
                 larger = np.empty((2 * len(listed) + count, 2), np.int64)
                 larger[:entries_used] = listed[:entries_used]
@@ -175,7 +158,7 @@ def first_data_fault(
             for each in range(count):
                 rank, access = accesses[each]
                 other = written[rank]
-                if other >= 0 and not _happens_before(other, task, after_offsets, after, seen, stack):
+                if other >= 0 and not _happens_before(other, task, columns.after, seen, stack):
                     return UNORDERED, task, rank, chunk, other
                 for other_access in (READ, ADD):
                     if access == other_access:
@@ -183,7 +166,7 @@ def first_data_fault(
                     entry = reads[rank] if other_access == READ else adds[rank]
                     while entry >= 0:
                         other = listed[entry, 0]
-                        if not _happens_before(other, task, after_offsets, after, seen, stack):
+                        if not _happens_before(other, task, columns.after, seen, stack):
                             return UNORDERED, task, rank, chunk, other
                         entry = listed[entry, 1]
                 if access in (READ, ADD):
@@ -237,7 +220,7 @@ def first_data_fault(
 
 
 @njit
-def _first_bit(bits, word):
+def _first_bit(bits: int, word: int) -> int:
     for bit in range(64):
         if (bits >> np.uint64(bit)) & np.uint64(1):
             return word * 64 + bit
