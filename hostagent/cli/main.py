@@ -50,6 +50,16 @@ TOPOLOGY = Group(
     },
     "netsum topology build tree 2x4 -o net.yaml",
 )
+SCHEDULE = Group(
+    "Collectives and pipelines as schedules: tasks on the resources of a topology.",
+    {
+        "build": Entry("schedule.command:build", "Build a ring, halving-doubling, tree, BCube or in-switch allreduce."),
+        "show": Entry("schedule.command:show", "Verify and simulate a schedule; list or draw its tasks."),
+        "convert": Entry("schedule.command:convert", "Convert between JSON, MSCCL XML and Chakra traces."),
+        "run": Entry("schedule.command:run", "Run a schedule on live ranks; check sums and bytes at ports."),
+    },
+    "netsum schedule show ring.json",
+)
 BENCH = Group(
     "Measure; each figure is next to its baseline from the same run.",
     {
@@ -104,6 +114,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "bmv2-path": Entry("bmv2.path:bmv2_path", "Print a folder for PATH with the commands of p4c and bmv2 alone."),
     "warm": Entry("warm:warm", "Compile into the cache what the first run would compile."),
     "topology": TOPOLOGY,
+    "schedule": SCHEDULE,
     "pspin": PSPIN,
     "bench": BENCH,
 }

@@ -103,6 +103,11 @@ def numbers(runs: Iterable[Sequence[int]]) -> Iterator[int]:
         yield from range(int(first), int(first) + int(count))
 
 
+def set_text(numbers: Sequence[int]) -> str:
+    """Numbers in ascending order: (0, 1, 2, 7) -> "0-2,7"."""
+    return ",".join(str(first) if count == 1 else f"{first}-{first + count - 1}" for first, count in runs(numbers))
+
+
 def pack(tasks: Sequence[Task], links: dict[str, int], calls: Sequence[str]) -> Columns:
     """``links``: their indexes by name; ``calls``: the names, in the order of their indexes. Raises KeyError."""
     index = {name: number for number, name in enumerate(calls)}

@@ -25,7 +25,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from emulator.network.schedule.columns import KINDS, numbers, runs
+from emulator.network.schedule.columns import KINDS, numbers, set_text
 from emulator.network.schedule.parts import Chunks, Operation, ScheduleError, Task
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.topology.check import guess
@@ -73,11 +73,6 @@ def write_schedule(schedule: Schedule, path: str | Path) -> None:
     """Raises OSError."""
     with Path(path).open("w", encoding="utf-8") as file:
         file.writelines(_pieces(schedule))
-
-
-def set_text(numbers: Sequence[int]) -> str:
-    """Numbers in ascending order: (0, 1, 2, 7) -> "0-2,7"."""
-    return ",".join(str(first) if count == 1 else f"{first}-{first + count - 1}" for first, count in runs(numbers))
 
 
 def _pieces(schedule: Schedule) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.network.schedule.check import check_chunks, check_columns, check_places
-from emulator.network.schedule.columns import OPERATIONS, Columns, Kind, numbers, pack
+from emulator.network.schedule.columns import KINDS, OPERATIONS, Columns, Kind, numbers, pack, set_text
 from emulator.network.schedule.parts import Chunks, Collective, Compute, Reduce, ScheduleError, Send, Task
 from emulator.network.topology.topology import Topology
 
@@ -96,3 +96,16 @@ class Schedule:
         if kind is Kind.COLLECTIVE:
             return Collective(OPERATIONS[label], tuple(columns.group.row(number).tolist()), chunks, route, after)
         return (Send if kind is Kind.SEND else Reduce)(source, destination, chunks, route, after)
+
+    def describe(self, number: int) -> tuple[str, str, str, str, str]:
+        """A task for people: kind, ranks, chunks, bytes, what it waits for."""
+        task = self[number]
+        kind, after = KINDS[type(task)].name.lower(), set_text(task.after)
+        size = f"{self.task_bytes[number]:,}"
+        match task:
+            case Compute():
+                chunks = f"{set_text(task.reads)} -> {set_text(task.writes)}" if task.reads or task.writes else ""
+                return f"{kind} {task.call}".strip(), str(task.rank), chunks, "", after
+            case Collective():
+                return str(task.operation), set_text(sorted(task.group)), set_text(task.chunks), size, after
+        return kind, f"{task.source} -> {task.destination}", set_text(task.chunks), size, after
