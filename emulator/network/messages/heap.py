@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def put(heap: Heap, number: int, time: int) -> None:
 
 
 @njit(internal=True)
-def take(heap: Heap) -> int:
+def take(heap: Heap) -> Any:
     """The first number, which is removed."""
     number = heap.numbers[0]
     heap.size[0] -= 1
@@ -60,7 +60,7 @@ def take(heap: Heap) -> int:
 
 
 @njit(internal=True)
-def _before(heap: Heap, number: int, other: int) -> bool:
+def _before(heap: Heap, number: int, other: int) -> Any:
     if heap.times[number] != heap.times[other]:
         return heap.times[number] < heap.times[other]
     return number < other

@@ -27,7 +27,7 @@ class Links(NamedTuple):
 
 
 @njit(internal=True)
-def bits_ns(size: int, link: int, links: Links) -> int:
+def bits_ns(size: int, link: int, links: Links) -> Any:
     return -(-size * links.numerator[link] // links.denominator[link])
 
 

@@ -23,6 +23,7 @@ def draw(schedule: Schedule, start_ns: NDArray[np.int64], finish_ns: NDArray[np.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     columns, links = schedule.columns, schedule.topology.links
     if len(schedule) > MOST_TASKS:
@@ -43,12 +44,12 @@ def draw(schedule: Schedule, start_ns: NDArray[np.int64], finish_ns: NDArray[np.
             rows = [row_of[each] for each in key]
             width = (finish_ns[task] - start_ns[task]) / 1e3
             axes.barh(rows, width, left=start_ns[task] / 1e3, height=0.8, color=color, edgecolor="white", linewidth=0.4)
-        axes.barh([], [], color=color, label=kind.name.lower())
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.invert_yaxis()
     axes.set_xlabel("microseconds")
     axes.set_title(f"{schedule.name} on {schedule.topology.name}")
-    axes.legend(fontsize=7, ncols=4, loc="lower right")
+    there = [Patch(color=color, label=kind.name.lower()) for kind, color in COLORS.items() if kind in columns.kind]
+    axes.legend(handles=there, fontsize=7, ncols=4, loc="lower right")
     try:
         figure.savefig(path, dpi=130)
     except (OSError, ValueError) as error:

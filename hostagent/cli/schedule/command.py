@@ -224,15 +224,32 @@ def run(
 def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
     """By the file's suffix. Raises ScheduleError, UsageError."""
     from emulator.network.schedule.files import read_schedule
+    from emulator.network.schedule.msccl import read_msccl
+    from emulator.network.topology.files import read_topology
 
-    return read_schedule(file)
+    if file.suffix != ".xml":
+        for name, value in (("--topology", topology), ("--size", size)):
+            if value is not None:
+                raise UsageError(f"{file} has its own", name)
+        return read_schedule(file)
+    if topology is None or size is None:
+        raise UsageError(f"{file} has neither sizes nor links: add --topology FILE and --size SIZE")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+    return read_msccl(text, read_topology(topology), parse_size(size))
 
 
 def write(schedule: Schedule, output: Path) -> None:
     """By the file's suffix. Raises UsageError."""
     from emulator.network.schedule.files import write_schedule
+    from emulator.network.schedule.msccl import write_msccl
 
     try:
-        write_schedule(schedule, output)
+        if output.suffix == ".xml":
+            output.write_text(write_msccl(schedule), encoding="utf-8")
+        else:
+            write_schedule(schedule, output)
     except OSError as error:
         raise UsageError(f"{output}: {error.strerror}", "-o/--output") from None
