@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from emulator.network.messages.simulate import Run
     from emulator.network.schedule.schedule import Schedule
 
-FILE = argument("file", metavar="FILE", type=Path, help="Schedule: JSON, MSCCL's .xml or Chakra's PREFIX.RANK.et.")
+FILE = argument(
+    "file", metavar="FILE", type=Path, help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ..."
+)
 OUTPUT = option("-o", "--output", metavar="FILE", type=Path, required=True, help="File to write, as FILE.")
 TOPOLOGY = option("--topology", metavar="FILE", type=Path, help="Topology, for files that have none (.xml, .et).")
 SIZE = option("--size", metavar="SIZE", help="Bytes at each rank, for files that have none (.xml).")
@@ -223,17 +225,19 @@ def run(
 
 def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
     """By the file's suffix. Raises ScheduleError, UsageError."""
+    from emulator.network.schedule.chakra import read_chakra
     from emulator.network.schedule.files import read_schedule
     from emulator.network.schedule.msccl import read_msccl
     from emulator.network.topology.files import read_topology
 
-    if file.suffix != ".xml":
-        for name, value in (("--topology", topology), ("--size", size)):
-            if value is not None:
-                raise UsageError(f"{file} has its own", name)
+    needs = {".xml": ("topology", "size"), ".et": ("topology",)}.get(file.suffix, ())
+    for name, value in (("topology", topology), ("size", size)):
+        if (value is None) == (name in needs):
+            raise UsageError(f"{file} has none: add it" if name in needs else f"{file} has its own", f"--{name}")
+    if topology is None:
         return read_schedule(file)
-    if topology is None or size is None:
-        raise UsageError(f"{file} has neither sizes nor links: add --topology FILE and --size SIZE")
+    if size is None:
+        return read_chakra(file, read_topology(topology))
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -243,12 +247,15 @@ def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
 
 def write(schedule: Schedule, output: Path) -> None:
     """By the file's suffix. Raises UsageError."""
+    from emulator.network.schedule.chakra import write_chakra
     from emulator.network.schedule.files import write_schedule
     from emulator.network.schedule.msccl import write_msccl
 
     try:
         if output.suffix == ".xml":
             output.write_text(write_msccl(schedule), encoding="utf-8")
+        elif output.suffix == ".et":
+            write_chakra(schedule, output)
         else:
             write_schedule(schedule, output)
     except OSError as error:
