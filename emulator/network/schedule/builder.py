@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, Reduce, Send, Task
 from emulator.network.schedule.schedule import Schedule
+from emulator.network.schedule.trees import switch_tree
 from emulator.network.topology.routes import shortest_route
 from emulator.network.topology.topology import Topology
 
@@ -84,11 +85,13 @@ class Builder:
         group: Sequence[int],
         chunks: Iterable[int],
         *,
-        route: Sequence[str],
+        route: Sequence[str] | None = None,
         after: Iterable[int] = (),
     ) -> int:
-        """``route``: as of `Collective`; `trees.switch_tree` finds one."""
+        """``route``: by default `trees.switch_tree`."""
         chunks, group = _ascending(chunks), tuple(group)
+        if route is None:
+            route = switch_tree(self.topology, [self.places[rank] for rank in group], operation)
         readers = group[:1] if operation is Operation.BROADCAST else group
         writers = group[:1] if operation is Operation.REDUCE else group
         read = [place for rank in readers for place in _at(rank, chunks)]

@@ -25,7 +25,6 @@ from typing import Any, TypeAlias
 from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, ScheduleError, Send, Task
 from emulator.network.schedule.schedule import Schedule
-from emulator.network.schedule.trees import switch_tree
 from emulator.network.topology.topology import Topology
 
 MEM_LOAD, MEM_STORE, COMP, SEND, RECV, COLL = 2, 3, 4, 5, 6, 7
@@ -238,8 +237,7 @@ def _add(builder: Builder, task: Task, after: Iterable[int]) -> int:
         case Compute(rank=rank, duration_ns=duration_ns, call=call):
             return builder.compute(rank, duration_ns, call, after=after)
         case Collective(operation=operation, group=group, chunks=chunks):
-            route = switch_tree(builder.topology, [builder.places[rank] for rank in group])
-            return builder.collective(operation, group, chunks, route=route, after=after)
+            return builder.collective(operation, group, chunks, after=after)
         case _:
             return builder.send(task.source, task.destination, task.chunks, after=after)
 

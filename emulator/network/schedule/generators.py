@@ -184,7 +184,7 @@ def switch_allreduce(
     On a star that is one switch. ``root``: a switch; by default the one nearest to the farthest rank.
     """
     builder, ranks = _builder("switch", topology, size_bytes, pieces, places)
-    route = switch_tree(topology, builder.places, root)
+    route = switch_tree(topology, builder.places, root=root)
     for piece in range(pieces):
         builder.collective(Operation.ALLREDUCE, range(ranks), [piece], route=route)
     return builder.build()

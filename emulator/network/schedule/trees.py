@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from emulator.network.schedule.parts import ScheduleError
+from emulator.network.schedule.parts import Operation, ScheduleError
 from emulator.network.topology.parts import NodeKind
 from emulator.network.topology.topology import Topology
 
 
-def switch_tree(topology: Topology, nodes: Sequence[str], root: str | None = None) -> tuple[str, ...]:
-    """A `Collective.route`: links of shortest routes from ``nodes`` up to a switch, then down again.
+def switch_tree(
+    topology: Topology, nodes: Sequence[str], operation: Operation = Operation.ALLREDUCE, root: str | None = None
+) -> tuple[str, ...]:
+    """A `Collective.route`: links of shortest routes from those of ``nodes`` that contribute up to a switch, then down
+    to those that receive.
 
-    Without a root given: the first switch that is nearest to the farthest of them. No host forwards. Raises
-    ScheduleError.
+    ``nodes``: of the group. Without a root given: the first switch that is nearest to the farthest of them. No host
+    forwards. Raises ScheduleError.
     """
     candidates = topology.names(NodeKind.SWITCH) if root is None else (topology.node(root).name,)
     found: tuple[int, str, dict[str, str]] | None = None
@@ -28,15 +31,21 @@ def switch_tree(topology: Topology, nodes: Sequence[str], root: str | None = Non
     if found is None:
         raise ScheduleError(f"{topology.name}: no switch reaches {', '.join(nodes[:8])} by way of switches")
     _, top, above = found
-    edges: dict[tuple[str, str], int] = {}  # (node, the one above) -> distance of the node from the root
+    contributing = nodes[:1] if operation is Operation.BROADCAST else nodes
+    receiving = nodes[:1] if operation is Operation.REDUCE else nodes
+    up = [_link(topology, node, higher) for node, higher in reversed(_edges(contributing, above, top))]
+    return (*up, *(_link(topology, higher, node) for node, higher in _edges(receiving, above, top)))
+
+
+def _edges(nodes: Sequence[str], above: Mapping[str, str], top: str) -> list[tuple[str, str]]:
+    """(node, the one above it) on the ways to the top, those at the top first."""
+    depths: dict[tuple[str, str], int] = {}
     for node in nodes:
         path = [node]
         while path[-1] != top:
             path.append(above[path[-1]])
-        edges.update({pair: len(path) - 1 - step for step, pair in enumerate(pairwise(path))})
-    downwards = sorted(edges, key=lambda edge: edges[edge])
-    up = [_link(topology, node, higher) for node, higher in reversed(downwards)]
-    return (*up, *(_link(topology, higher, node) for node, higher in downwards))
+        depths.update({pair: len(path) - 1 - step for step, pair in enumerate(pairwise(path))})
+    return sorted(depths, key=lambda edge: depths[edge])
 
 
 def _spread(topology: Topology, root: str) -> tuple[dict[str, str], dict[str, int]]:

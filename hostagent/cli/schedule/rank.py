@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -29,10 +30,32 @@ PATIENCE_S = 2.0
 """Until the last acknowledgements have been counted."""
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of a run, at rank 0."""
+
+    elapsed_s: float
+    is_wrong: bool
+    """Some rank holds a wrong sum."""
+    expected: list[tuple[int, int]]
+    """Bytes (up, down) at each rank's port."""
+    measured: list[tuple[int, int]]
+    repeated: int
+    """Frames that ranks have sent again."""
+
+
 def main(file: str, lanes: int, seed: int) -> int:
     schedule = read_schedule(file)
     dist.init_process_group("netsum")
-    rank, beside = dist.get_rank(), dist.new_group(backend="gloo")
+    outcome = measure(schedule, lanes, seed, dist.new_group(backend="gloo"))
+    if dist.get_rank() == 0:
+        print_run(schedule, outcome)
+    dist.destroy_process_group()
+    return int(outcome.is_wrong)
+
+
+def measure(schedule: Schedule, lanes: int, seed: int, beside: dist.ProcessGroup) -> Outcome:
+    """All ranks call it; ``beside``: a group of them that does not use the switch."""
     executor = Executor(schedule, calls={call: lambda held: None for call in schedule.calls})
     run(executor, seed)
     dist.barrier(group=beside)
@@ -42,24 +65,20 @@ def main(file: str, lanes: int, seed: int) -> int:
     wrong = run(executor, seed + 1)
     dist.barrier(group=beside)
     elapsed_s = time.monotonic() - begin_s
-    expected = expected_bytes(schedule, lanes)
+    if wrong:
+        print(f"rank {executor.rank}: wrong sums in chunks {wrong[:8]}", file=sys.stderr)
+    is_wrong = torch.tensor([int(bool(wrong))])
+    dist.all_reduce(is_wrong, group=beside)
+    expected = list(zip(*expected_bytes(schedule, lanes), strict=True))
     end_s = time.monotonic() + PATIENCE_S
     while True:
         after = counted(beside)
-        rows = differences(before, after)
-        done = [rows == list(zip(*expected, strict=True)) or time.monotonic() > end_s]
-        dist.broadcast_object_list(done, 0, group=beside)
+        measured = differences(before, after)
+        done = torch.tensor([int(measured == expected or time.monotonic() > end_s)])
+        dist.broadcast(done, 0, group=beside)
         if done[0]:
-            break
-    if wrong:
-        print(f"rank {rank}: wrong sums in chunks {wrong[:8]}", file=sys.stderr)
-    wrongs: list[Any] = [None] * schedule.ranks
-    dist.all_gather_object(wrongs, wrong, group=beside)
-    if rank == 0:
-        repeated = sum(now["repeated"] - then["repeated"] for then, now in zip(before, after, strict=True))
-        print_run(schedule, elapsed_s, any(wrongs), expected, rows, repeated)
-    dist.destroy_process_group()
-    return 1 if any(wrongs) else 0
+            repeated = sum(now["repeated"] - then["repeated"] for then, now in zip(before, after, strict=True))
+            return Outcome(elapsed_s, bool(is_wrong[0]), expected, measured, repeated)
 
 
 def run(executor: Executor, seed: int) -> list[int]:
@@ -114,26 +133,20 @@ def differences(before: list[dict[str, int]], after: list[dict[str, int]]) -> li
     ]
 
 
-def print_run(
-    schedule: Schedule,
-    elapsed_s: float,
-    is_wrong: bool,
-    expected: tuple[list[int], list[int]],
-    measured: list[tuple[int, int]],
-    repeated: int,
-) -> None:
-    sums = "wrong sums" if is_wrong else "all sums right"
+def print_run(schedule: Schedule, outcome: Outcome) -> None:
+    sums = "WRONG SUMS" if outcome.is_wrong else "all sums right"
     console = wide_console()
-    console.print(f"{schedule.name}: {len(schedule)} tasks, {sums}, {elapsed_s * 1e3:.1f} ms", highlight=False)
+    console.print(f"{schedule.name}: {len(schedule)} tasks, {sums}, {outcome.elapsed_s * 1e3:.1f} ms", highlight=False)
+    both = zip(outcome.expected, outcome.measured, strict=True)
     rows = [
-        (str(rank), f"{up:,}", f"{measured[rank][0]:,}", f"{down:,}", f"{measured[rank][1]:,}")
-        for rank, (up, down) in enumerate(zip(*expected, strict=True))
+        (str(rank), *(f"{number:,}" for number in (wanted[0], found[0], wanted[1], found[1])))
+        for rank, (wanted, found) in enumerate(both)
     ]
     headings = ("port of rank", ">bytes up, schedule", ">measured", ">bytes down, schedule", ">measured")
     print_table(headings, rows, console=console)
-    equal = measured == list(zip(*expected, strict=True))
-    text = "equal" if equal else f"not equal: {repeated} frames were repeated" if repeated else "NOT EQUAL"
-    console.print(f"measured bytes: {text}", highlight=False)
+    equal = "equal" if outcome.expected == outcome.measured else "NOT EQUAL"
+    lost = f"; {outcome.repeated} frames were sent again" if outcome.repeated else ""
+    console.print(f"measured bytes: {equal}{lost}", highlight=False)
 
 
 if __name__ == "__main__":

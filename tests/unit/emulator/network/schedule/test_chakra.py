@@ -19,8 +19,7 @@ def step():
         forward = builder.compute(0, 1_234, "forward", writes=[piece])
         sent = builder.send(0, 1, [piece])
         last = [builder.compute(1, 2_345, "forward", reads=[piece], after=[sent]), forward]
-    route = GENERATORS["switch"](star(2), 8)[0].route
-    builder.collective(Operation.ALLREDUCE, (0, 1), [3], route=route, after=last)
+    builder.collective(Operation.ALLREDUCE, (0, 1), [3], after=last)
     return builder.build()
 
 

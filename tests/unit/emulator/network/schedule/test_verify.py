@@ -28,8 +28,7 @@ def pipeline():
         builder.send(0, 1, [piece])
         builder.compute(1, 700, "forward", reads=[piece], writes=[2] if piece else [])
     builder.compute(0, 400, "backward", writes=[2])
-    route = GENERATORS["switch"](star(2), 8)[0].route
-    builder.collective(Operation.ALLREDUCE, (0, 1), [2], route=route)
+    builder.collective(Operation.ALLREDUCE, (0, 1), [2])
     return builder.build()
 
 
