@@ -80,6 +80,7 @@ BENCH = Group(
         "pspin": Entry("bench.command:pspin", "Simulation speed of the PsPIN model, next to its RTL."),
         "loss": Entry("bench.command:loss", "An allreduce on lossy links in virtual time, next to no loss."),
         "frames": Entry("bench.command:frames", "Networks simulated frame by frame, next to SimPy's model of them."),
+        "messages": Entry("bench.command:messages", "Schedules simulated message by message, next to SimGrid."),
         "worker": Entry("bench.command:worker", "A host's cost of a frame, next to a plain copy of its lanes."),
         "entries": Entry("bench.command:entries", "Table entries over P4Runtime, next to a server that ignores them."),
         "cuda": Entry("bench.command:cuda", "Tensors on a GPU: an all_reduce and a DDP step, next to gloo."),
