@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 
 from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, Reduce, Send, Task
@@ -13,13 +14,22 @@ from emulator.network.topology.routes import shortest_route
 from emulator.network.topology.topology import Topology
 
 
-@dataclass(slots=True)
-class _Place:
-    """The tasks that a chunk at a rank has seen since it was last written."""
+class _Access(Enum):
+    """What a task does with a chunk at a rank."""
 
-    written: list[int] = field(default_factory=list)
-    added: list[int] = field(default_factory=list)
-    read: list[int] = field(default_factory=list)
+    READ = "read"
+    ADD = "add"
+    WRITE = "write"
+
+
+@dataclass(slots=True)
+class _Phase:
+    """The latest tasks with one kind of access to a chunk at a rank: one that writes, or those that read, or add."""
+
+    access: _Access
+    tasks: list[int]
+    before: list[int]
+    """The tasks of the phase before, for which each of them waits."""
 
 
 class Builder:
@@ -36,7 +46,8 @@ class Builder:
         self.name, self.topology, self.chunks = name, topology, tuple(chunks)
         self.places = tuple(topology.hosts if places is None else places)
         self._tasks: list[Task] = []
-        self._places: dict[tuple[int, int], _Place] = {}
+        self._phases: dict[tuple[int, int], _Phase] = {}
+        """By (rank, chunk)."""
         self._routes: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def compute(
@@ -50,7 +61,7 @@ class Builder:
         after: Iterable[int] = (),
     ) -> int:
         reads, writes = _ascending(reads), _ascending(writes)
-        waits = self._waits(after, reads=_at(rank, reads), writes=_at(rank, writes))
+        waits = self._waits(after, (_Access.READ, [rank], reads), (_Access.WRITE, [rank], writes))
         return self._add(Compute(rank, duration_ns, call, reads, writes, waits))
 
     def send(
@@ -63,7 +74,7 @@ class Builder:
         after: Iterable[int] = (),
     ) -> int:
         chunks = _ascending(chunks)
-        waits = self._waits(after, reads=_at(source, chunks), writes=_at(destination, chunks))
+        waits = self._waits(after, (_Access.READ, [source], chunks), (_Access.WRITE, [destination], chunks))
         return self._add(Send(source, destination, chunks, self._route(source, destination, route), waits))
 
     def reduce(
@@ -76,7 +87,7 @@ class Builder:
         after: Iterable[int] = (),
     ) -> int:
         chunks = _ascending(chunks)
-        waits = self._waits(after, reads=_at(source, chunks), adds=_at(destination, chunks))
+        waits = self._waits(after, (_Access.READ, [source], chunks), (_Access.ADD, [destination], chunks))
         return self._add(Reduce(source, destination, chunks, self._route(source, destination, route), waits))
 
     def collective(
@@ -94,9 +105,7 @@ class Builder:
             route = switch_tree(self.topology, [self.places[rank] for rank in group], operation)
         readers = group[:1] if operation is Operation.BROADCAST else group
         writers = group[:1] if operation is Operation.REDUCE else group
-        read = [place for rank in readers for place in _at(rank, chunks)]
-        written = [place for rank in writers for place in _at(rank, chunks)]
-        waits = self._waits(after, reads=read, writes=written)
+        waits = self._waits(after, (_Access.READ, readers, chunks), (_Access.WRITE, writers, chunks))
         return self._add(Collective(operation, group, chunks, tuple(route), waits))
 
     def build(self) -> Schedule:
@@ -116,33 +125,24 @@ class Builder:
             self._routes[source, destination] = links
         return self._routes[source, destination]
 
-    def _waits(
-        self,
-        after: Iterable[int],
-        reads: Iterable[tuple[int, int]] = (),
-        adds: Iterable[tuple[int, int]] = (),
-        writes: Iterable[tuple[int, int]] = (),
-    ) -> tuple[int, ...]:
-        """What the next task waits for, which then has these accesses; a place is (rank, chunk)."""
-        waits, task = set(after), len(self._tasks)
-        writes = list(writes)
-        for place in (self._places.setdefault(each, _Place()) for each in reads):
-            waits.update(place.written, place.added)
-            place.read.append(task)
-        for place in (self._places.setdefault(each, _Place()) for each in adds):
-            waits.update(place.written, place.read)
-            place.added.append(task)
-        for each in writes:
-            if (seen := self._places.get(each)) is not None:
-                waits.update(seen.written, seen.added, seen.read)
-        self._places.update((each, _Place([task])) for each in writes)
+    def _waits(self, after: Iterable[int], *accesses: tuple[_Access, Sequence[int], Sequence[int]]) -> tuple[int, ...]:
+        """What the next task waits for, which then has these accesses: (kind, ranks, chunks)."""
+        task, waits = len(self._tasks), set(after)
+        for access, ranks, chunks in accesses:
+            for rank in ranks:
+                for chunk in chunks:
+                    phase = self._phases.get((rank, chunk))
+                    if phase is None:
+                        self._phases[rank, chunk] = _Phase(access, [task], [])
+                    elif phase.access is access is not _Access.WRITE:
+                        phase.tasks.append(task)
+                        waits.update(phase.before)
+                    else:
+                        self._phases[rank, chunk] = _Phase(access, [task], phase.tasks)
+                        waits.update(phase.tasks)
         waits.discard(task)
         return tuple(sorted(waits))
 
 
 def _ascending(numbers: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(set(numbers)))
-
-
-def _at(rank: int, chunks: Iterable[int]) -> list[tuple[int, int]]:
-    return [(rank, chunk) for chunk in chunks]
