@@ -159,6 +159,7 @@ def first_data_fault(
     )
     search = Search(np.full(tasks, -1, np.int64), np.empty(tasks + 1, np.int64))
     sums = np.zeros(words, np.uint64)
+    left = (0, -1, -1, -1, -1)  # what is only missing in the end is said last
     for chunk in range(chunks):
         own = sources[entries[chunk]]
         user, reader = starts[chunk], read_starts[chunk]
@@ -185,9 +186,9 @@ def first_data_fault(
         for rank in range(ranks):
             if _has(destinations[entries[chunk]], rank):
                 other = _missing(rank, own, state)
-                if other >= 0:
-                    return INCOMPLETE, -1, rank, chunk, other
-    return 0, -1, -1, -1, -1
+                if other >= 0 and not left[0]:
+                    left = (INCOMPLETE, -1, rank, chunk, other)
+    return left
 
 
 @njit(internal=True)
