@@ -62,32 +62,14 @@ class Region(NamedTuple):
 def run(columns: Columns, size: Array, links: Links, nodes: int, ranks: int, start_ns: Array, finish_ns: Array) -> None:
     """``size``: bytes of each task; fills in ``start_ns`` and ``finish_ns`` [tasks]."""
     tasks, route = len(columns.kind), columns.route
-    hops, count = len(route.values), len(links.source)
+    count = len(links.source)
     next_tasks = _transposed(columns.after, tasks)
     waits = (columns.after.offsets[1:] - columns.after.offsets[:-1]).astype(np.int32)
     unit_next, unit_later = _unit_orders(columns, ranks)
     state = np.zeros(tasks, np.int8)
     heap = make_heap(tasks)
-    flows = Flows(
-        np.zeros(tasks),
-        size.astype(np.float64),
-        np.zeros(tasks, np.int64),
-        np.empty(hops, np.int32),
-        np.full(count, -1, np.int32),
-        np.empty(hops, np.int32),
-        np.empty(hops, np.int32),
-    )
-    for task in range(tasks):
-        flows.owner[route.offsets[task] : route.offsets[task + 1]] = task
-    region = Region(
-        np.empty(count, np.int32),
-        np.empty(tasks, np.int32),
-        np.zeros(2, np.int64),
-        np.full(count, -1, np.int64),
-        np.full(tasks, -1, np.int64),
-        np.zeros(count),
-        np.zeros(count, np.int32),
-    )
+    flows = _make_flows(route, size, count)
+    region = _make_region(count, tasks)
     capacity = links.denominator / links.numerator
     passed = np.zeros(nodes, np.int64)
     ready = np.empty(tasks + 1, np.int32)  # a stack
@@ -137,6 +119,36 @@ def run(columns: Columns, size: Array, links: Links, nodes: int, ranks: int, sta
             if waits[waiting] == 0:
                 ready[ready_count] = waiting
                 ready_count += 1
+
+
+@njit(internal=True)
+def _make_flows(route: Ragged, size: Array, links: int) -> Flows:
+    tasks, hops = len(size), len(route.values)
+    owner = np.empty(hops, np.int32)
+    for task in range(tasks):
+        owner[route.offsets[task] : route.offsets[task + 1]] = task
+    return Flows(
+        np.zeros(tasks),
+        size.astype(np.float64),
+        np.zeros(tasks, np.int64),
+        owner,
+        np.full(links, -1, np.int32),
+        np.empty(hops, np.int32),
+        np.empty(hops, np.int32),
+    )
+
+
+@njit(internal=True)
+def _make_region(links: int, tasks: int) -> Region:
+    return Region(
+        np.empty(links, np.int32),
+        np.empty(tasks, np.int32),
+        np.zeros(2, np.int64),
+        np.full(links, -1, np.int64),
+        np.full(tasks, -1, np.int64),
+        np.zeros(links),
+        np.zeros(links, np.int32),
+    )
 
 
 @njit(internal=True)

@@ -54,8 +54,8 @@ def check_columns(columns: Columns, ranks: int, chunks: int, links: int, calls: 
     _all(kind <= max(Kind), "kind", lambda task: f"there is no kind {kind[task]}")
     computes, collectives = kind == Kind.COMPUTE, kind == Kind.COLLECTIVE
     moves = ~computes & ~collectives
-    for name, values in (("source", columns.source), ("destination", columns.destination)):
-        _all((values >= 0) & (values < ranks), name, lambda task: f"there is no rank {values[task]}")  # noqa: B023
+    _check_ranks("source", columns.source, ranks)
+    _check_ranks("destination", columns.destination, ranks)
     _all(~moves | (columns.source != columns.destination), "destination", lambda task: "a rank sends to itself")
     _all(computes | collectives | (label == 0), "label", lambda task: "this kind has none")
     _all(~computes | ((label >= 0) & (label < calls)), "label", lambda task: f"there is no call {label[task]}")
@@ -76,6 +76,10 @@ def check_columns(columns: Columns, ranks: int, chunks: int, links: int, calls: 
     _each(after, after.values < after.owners, "after", lambda value: f"task {value} is not an earlier one")
     _check_values("after", after, count, "task")
     _each(after, _ascending(after, after.values), "after", lambda value: f"task {value} is not in ascending order")
+
+
+def _check_ranks(name: str, values: NDArray[np.int32], ranks: int) -> None:
+    _all((values >= 0) & (values < ranks), name, lambda task: f"there is no rank {values[task]}")
 
 
 def _check_runs(name: str, runs: Ragged, chunks: int) -> None:

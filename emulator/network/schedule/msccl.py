@@ -126,7 +126,8 @@ def write_msccl(schedule: Schedule) -> str:
                 where, step = last.get((other, rank), (block.number, -1))
                 if where != block.number:
                     waits[where] = max(step, waits.get(where, -1))
-            *earlier, final = [*sorted(waits.items()), None] if not waits else sorted(waits.items())
+            earlier = sorted(waits.items())
+            final = earlier.pop() if earlier else None
             for wait in earlier:
                 _step(gpus[rank], block, "nop", ("i", -1), ("o", -1), 0, wait)
             kind = "s" if way == "send" else "rrc" if adds else "r"
