@@ -27,7 +27,7 @@ from hostagent.launch.terminal import print_table, wide_console
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
 
 PATIENCE_S = 2.0
-"""Until the last acknowledgements have been counted."""
+"""Until counters stand still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,44 +58,41 @@ def measure(schedule: Schedule, lanes: int, seed: int, beside: dist.ProcessGroup
     """All ranks call it; ``beside``: a group of them that does not use the switch."""
     executor = Executor(schedule, calls={call: lambda held: None for call in schedule.calls})
     run(executor, seed)
+    before = settled(beside)
     dist.barrier(group=beside)
-    before = counted(beside)
+    elapsed_s, wrong = run(executor, seed + 1)
     dist.barrier(group=beside)
-    begin_s = time.monotonic()
-    wrong = run(executor, seed + 1)
-    dist.barrier(group=beside)
-    elapsed_s = time.monotonic() - begin_s
+    after = settled(beside)
     if wrong:
         print(f"rank {executor.rank}: wrong sums in chunks {wrong[:8]}", file=sys.stderr)
     is_wrong = torch.tensor([int(bool(wrong))])
     dist.all_reduce(is_wrong, group=beside)
-    expected = list(zip(*expected_bytes(schedule, lanes), strict=True))
-    end_s = time.monotonic() + PATIENCE_S
-    while True:
-        after = counted(beside)
-        measured = differences(before, after)
-        done = torch.tensor([int(measured == expected or time.monotonic() > end_s)])
-        dist.broadcast(done, 0, group=beside)
-        if done[0]:
-            repeated = sum(now["repeated"] - then["repeated"] for then, now in zip(before, after, strict=True))
-            return Outcome(elapsed_s, bool(is_wrong[0]), expected, measured, repeated)
+    return Outcome(
+        elapsed_s,
+        bool(is_wrong[0]),
+        list(zip(*expected_bytes(schedule, lanes), strict=True)),
+        [(now["up"] - then["up"], now["down"] - then["down"]) for then, now in zip(before, after, strict=True)],
+        sum(now["repeated"] - then["repeated"] for then, now in zip(before, after, strict=True)),
+    )
 
 
-def run(executor: Executor, seed: int) -> list[int]:
-    """Chunks of which this rank is a destination and does not hold the sum of all contributions."""
+def run(executor: Executor, seed: int) -> tuple[float, list[int]]:
+    """Seconds at this rank, and the chunks of which it is a destination and does not hold all contributions."""
     schedule, rank = executor.schedule, executor.rank
     parts = [part for part in schedule.chunks for _ in range(part.count)]
     held = {
         chunk: contribution(schedule, chunk, rank, seed) for chunk, part in enumerate(parts) if rank in part.sources
     }
+    begin_s = time.monotonic()
     executor.run(held)
+    elapsed_s = time.monotonic() - begin_s
     wrong = []
     for chunk, part in enumerate(parts):
         if rank in part.destinations:
             total = torch.stack([contribution(schedule, chunk, source, seed) for source in part.sources]).sum(0)
             if chunk not in held or not torch.equal(held[chunk], total.to(torch.int32)):
                 wrong.append(chunk)
-    return wrong
+    return elapsed_s, wrong
 
 
 def contribution(schedule: Schedule, chunk: int, rank: int, seed: int) -> Tensor:
@@ -105,32 +102,37 @@ def contribution(schedule: Schedule, chunk: int, rank: int, seed: int) -> Tensor
     return torch.randint(-(1 << 20), 1 << 20, (count,), dtype=torch.int32, generator=generator)
 
 
+def settled(beside: dist.ProcessGroup) -> list[dict[str, int]]:
+    """`counted`, when no frames are on their way any more: twice the same."""
+    end_s = time.monotonic() + PATIENCE_S
+    now = counted(beside)
+    while True:
+        before, now = now, counted(beside)
+        done = torch.tensor([int(now == before or time.monotonic() > end_s)])
+        dist.broadcast(done, 0, group=beside)
+        if done[0]:
+            return now
+
+
 def counted(beside: dist.ProcessGroup) -> list[dict[str, int]]:
     """Of each rank: bytes at its port as the switch counts them, acknowledgements apart, and frames it has repeated.
 
-    Only rank 0 asks the switch, and gets the numbers; others get theirs without bytes.
+    Only rank 0 asks the switch: others get no bytes.
     """
     statistics = dist.group.WORLD._channel.statistics()  # type: ignore[union-attr]
     own = {name: statistics[f"message/acknowledgements_{name}"] for name in ("sent", "received")}
     own["repeated"] = statistics["retransmissions_sent"] + statistics["message/retransmissions_sent"]
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, own, group=beside)
+    ports: dict[int, dict[str, int]] = {}
     if dist.get_rank() == 0:
         view = live_view.take(os.environ["NETSUM_CONTROLLER"])
         ports = {port["rank"]: port for switch in view["switches"] for port in switch["ports"]}
-        for rank, counts in enumerate(ranks):
-            if rank in ports:
-                counts["up"] = ports[rank]["bytes_in"] - ACKNOWLEDGEMENT_FRAME_BYTES * counts["sent"]
-                counts["down"] = ports[rank]["bytes_out"] - ACKNOWLEDGEMENT_FRAME_BYTES * counts["received"]
+    for rank, counts in enumerate(ranks):
+        port = ports.get(rank, {"bytes_in": 0, "bytes_out": 0})
+        counts["up"] = port["bytes_in"] - ACKNOWLEDGEMENT_FRAME_BYTES * counts["sent"]
+        counts["down"] = port["bytes_out"] - ACKNOWLEDGEMENT_FRAME_BYTES * counts["received"]
     return ranks
-
-
-def differences(before: list[dict[str, int]], after: list[dict[str, int]]) -> list[tuple[int, int]]:
-    """(up, down) of each rank."""
-    return [
-        (now.get("up", 0) - then.get("up", 0), now.get("down", 0) - then.get("down", 0))
-        for then, now in zip(before, after, strict=True)
-    ]
 
 
 def print_run(schedule: Schedule, outcome: Outcome) -> None:
