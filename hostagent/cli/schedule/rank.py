@@ -28,6 +28,8 @@ from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
 
 PATIENCE_S = 2.0
 """Until counters stand still."""
+STILL_S = 0.05
+"""Longer than an acknowledgement is delayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,11 @@ def contribution(schedule: Schedule, chunk: int, rank: int, seed: int) -> Tensor
 
 
 def settled(beside: dist.ProcessGroup) -> list[dict[str, int]]:
-    """`counted`, when no frames are on their way any more: twice the same."""
+    """`counted`, when no frames are on their way any more."""
     end_s = time.monotonic() + PATIENCE_S
     now = counted(beside)
     while True:
+        time.sleep(STILL_S)
         before, now = now, counted(beside)
         done = torch.tensor([int(now == before or time.monotonic() > end_s)])
         dist.broadcast(done, 0, group=beside)
@@ -127,7 +130,9 @@ def counted(beside: dist.ProcessGroup) -> list[dict[str, int]]:
     ports: dict[int, dict[str, int]] = {}
     if dist.get_rank() == 0:
         view = live_view.take(os.environ["NETSUM_CONTROLLER"])
-        ports = {port["rank"]: port for switch in view["switches"] for port in switch["ports"]}
+        by_number = {port["number"]: port for switch in view["switches"] for port in switch["ports"]}
+        everybody = max(view["jobs"], key=lambda job: len(job["ranks"]))  # others are groups of some ranks
+        ports = {rank["rank"]: by_number[rank["port"]] for rank in everybody["ranks"]}
     for rank, counts in enumerate(ranks):
         port = ports.get(rank, {"bytes_in": 0, "bytes_out": 0})
         counts["up"] = port["bytes_in"] - ACKNOWLEDGEMENT_FRAME_BYTES * counts["sent"]
