@@ -101,6 +101,8 @@ class Executor:
                     work = dist.broadcast(message, root, group=group, async_op=True)
                 elif operation is Operation.REDUCE:
                     message = _joined(held, chunks)
+                    if self.rank != members[0]:  # a backend may use the memory of others for partial sums
+                        return _Started(dist.reduce(message.clone(), root, group=group, async_op=True))
                     work = dist.reduce(message, root, group=group, async_op=True)
                 else:
                     message = _joined(held, chunks)
