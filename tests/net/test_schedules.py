@@ -8,11 +8,11 @@ from tests.labs.torch_jobs import run_forked
 RANKS, LANES = 4, 64
 
 
-@pytest.mark.parametrize("impairments", ["", "loss=0.02&seed=5"])
-def test_every_schedule(impairments, tmp_path):
+@pytest.mark.parametrize(("impairments", "attempts"), [("", 20), ("loss=0.02&seed=5", 1)])
+def test_every_schedule(impairments, attempts, tmp_path):
     with running_aggregator(RANKS, lanes=LANES, impairments=impairments, folder=tmp_path) as aggregator:
-        output = run_forked(RANKS, aggregator.address, "schedules.py", str(LANES))
+        output = run_forked(RANKS, aggregator.address, "schedules.py", str(LANES), str(attempts))
     lines = [line for line in output.splitlines() if "is_wrong=False" in line]
     assert len(lines) == 7, output
-    if not impairments:  # a machine that stands still for a while makes ranks repeat frames, but not in most schedules
-        assert sum("repeated=0)" in line for line in lines) >= 4, output
+    if not impairments:  # equal where none was repeated, which the ranks check
+        assert all("repeated=0)" in line for line in lines), output

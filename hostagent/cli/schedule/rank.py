@@ -49,20 +49,21 @@ class Outcome:
 def main(file: str, lanes: int, seed: int) -> int:
     schedule = read_schedule(file)
     dist.init_process_group("netsum")
-    outcome = measure(schedule, lanes, seed, dist.new_group(backend="gloo"))
+    beside = dist.new_group(backend="gloo")
+    executor = Executor(schedule, calls={call: lambda held: None for call in schedule.calls})
+    run(executor, seed)
+    outcome = measure(executor, lanes, seed + 1, beside)
     if dist.get_rank() == 0:
         print_run(schedule, outcome)
     dist.destroy_process_group()
     return int(outcome.is_wrong)
 
 
-def measure(schedule: Schedule, lanes: int, seed: int, beside: dist.ProcessGroup) -> Outcome:
+def measure(executor: Executor, lanes: int, seed: int, beside: dist.ProcessGroup) -> Outcome:
     """All ranks call it; ``beside``: a group of them that does not use the switch."""
-    executor = Executor(schedule, calls={call: lambda held: None for call in schedule.calls})
-    run(executor, seed)
     before = settled(beside)
     dist.barrier(group=beside)
-    elapsed_s, wrong = run(executor, seed + 1)
+    elapsed_s, wrong = run(executor, seed)
     dist.barrier(group=beside)
     after = settled(beside)
     if wrong:
@@ -72,7 +73,7 @@ def measure(schedule: Schedule, lanes: int, seed: int, beside: dist.ProcessGroup
     return Outcome(
         elapsed_s,
         bool(is_wrong[0]),
-        list(zip(*expected_bytes(schedule, lanes), strict=True)),
+        list(zip(*expected_bytes(executor.schedule, lanes), strict=True)),
         [(now["up"] - then["up"], now["down"] - then["down"]) for then, now in zip(before, after, strict=True)],
         sum(now["repeated"] - then["repeated"] for then, now in zip(before, after, strict=True)),
     )
@@ -151,9 +152,10 @@ def print_run(schedule: Schedule, outcome: Outcome) -> None:
     ]
     headings = ("port of rank", ">bytes up, schedule", ">measured", ">bytes down, schedule", ">measured")
     print_table(headings, rows, console=console)
+    more = sum(found[0] - wanted[0] for wanted, found in zip(outcome.expected, outcome.measured, strict=True))
     equal = "equal" if outcome.expected == outcome.measured else "NOT EQUAL"
-    lost = f"; {outcome.repeated} frames were sent again" if outcome.repeated else ""
-    console.print(f"measured bytes: {equal}{lost}", highlight=False)
+    text = f"{more:,} bytes more, of {outcome.repeated} frames that were sent again" if outcome.repeated else equal
+    console.print(f"measured bytes: {text}", highlight=False)
 
 
 if __name__ == "__main__":
