@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,16 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
 
 def _document(part: Chunks | Task) -> dict[str, Any]:
     found: dict[str, Any] = {} if isinstance(part, Chunks) else {"kind": KINDS[type(part)].name.lower()}
-    for field in fields(part):
-        value = getattr(part, field.name)
-        found[field.name] = set_text(value) if field.name in SETS else value
+    for name in _fields(type(part)):
+        value = getattr(part, name)
+        found[name] = set_text(value) if name in SETS else value
     return found
+
+
+@cache
+def _fields(kind: type[Any]) -> dict[str, bool]:
+    """Names of a dataclass's fields, and whether they are whole numbers."""
+    return {field.name: field.type == "int" for field in fields(kind)}
 
 
 def _schedule(document: Any) -> Schedule:
@@ -121,20 +128,20 @@ def _task(value: Any, place: Place) -> Task:
 
 def _part(kind: type[Any], value: Any, place: Place) -> Any:
     """A dataclass from its fields."""
-    given = _record(value, place, tuple(field.name for field in fields(kind)))
-    for field in fields(kind):
-        each, where = given[field.name], (*place, field.name)
-        if field.name in SETS:
-            given[field.name] = _set(each, where)
-        elif field.name in ("group", "route"):
-            of: type = int if field.name == "group" else str
-            given[field.name] = tuple(_expect(of, item, where) for item in _expect(list, each, where))
-        elif field.name == "operation":
+    given = _record(value, place, tuple(_fields(kind)))
+    for name, is_number in _fields(kind).items():
+        each, where = given[name], (*place, name)
+        if name in SETS:
+            given[name] = _set(each, where)
+        elif name in ("group", "route"):
+            of: type = int if name == "group" else str
+            given[name] = tuple(_expect(of, item, where) for item in _expect(list, each, where))
+        elif name == "operation":
             if each not in tuple(Operation):
                 raise ScheduleError(f"{each!r} is none of {', '.join(Operation)}", where)
-            given[field.name] = Operation(each)
+            given[name] = Operation(each)
         else:
-            given[field.name] = _expect(int if field.type == "int" else str, each, where)
+            given[name] = _expect(int if is_number else str, each, where)
     return kind(**given)
 
 
