@@ -22,7 +22,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,10 @@ from emulator.network.topology.parts import Place, TopologyError
 TYPES: Mapping[str, type[Task]] = {kind.name.lower(): each for each, kind in KINDS.items()}
 SETS = ("chunks", "reads", "writes", "after", "sources", "destinations")
 """Fields that are numbers in ascending order."""
+FIELDS: Mapping[type[Any], Mapping[str, bool]] = {
+    kind: {field.name: field.type == "int" for field in fields(kind)} for kind in (Chunks, *TYPES.values())
+}
+"""Names of fields, and whether they are whole numbers."""
 SHAPES = {int: "a whole number", str: "a text", list: "a list", dict: "fields with values"}
 LARGEST_SET = 1 << 24
 
@@ -92,16 +95,10 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
 
 def _document(part: Chunks | Task) -> dict[str, Any]:
     found: dict[str, Any] = {} if isinstance(part, Chunks) else {"kind": KINDS[type(part)].name.lower()}
-    for name in _fields(type(part)):
+    for name in FIELDS[type(part)]:
         value = getattr(part, name)
         found[name] = set_text(value) if name in SETS else value
     return found
-
-
-@cache
-def _fields(kind: type[Any]) -> dict[str, bool]:
-    """Names of a dataclass's fields, and whether they are whole numbers."""
-    return {field.name: field.type == "int" for field in fields(kind)}
 
 
 def _schedule(document: Any) -> Schedule:
@@ -128,8 +125,8 @@ def _task(value: Any, place: Place) -> Task:
 
 def _part(kind: type[Any], value: Any, place: Place) -> Any:
     """A dataclass from its fields."""
-    given = _record(value, place, tuple(_fields(kind)))
-    for name, is_number in _fields(kind).items():
+    given = _record(value, place, tuple(FIELDS[kind]))
+    for name, is_number in FIELDS[kind].items():
         each, where = given[name], (*place, name)
         if name in SETS:
             given[name] = _set(each, where)

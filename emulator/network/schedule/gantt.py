@@ -34,7 +34,7 @@ def draw(schedule: Schedule, start_ns: NDArray[np.int64], finish_ns: NDArray[np.
     row_of = {("unit", rank): row for row, rank in enumerate(units)}
     row_of |= {("link", link): len(units) + row for row, link in enumerate(used)}
     figure = Figure(figsize=(11, 1.2 + 0.22 * max(4, len(names))), layout="constrained")
-    FigureCanvasAgg(figure)  # type: ignore[no-untyped-call]
+    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     for kind, color in COLORS.items():
         for task in np.flatnonzero(columns.kind == kind).tolist():

@@ -221,7 +221,7 @@ def _begin(columns: Columns, users: Array, own: Array, state: State) -> None:
 
 
 @njit(internal=True)
-def _unordered(task: int, one: Array, after: Ragged, state: State, search: Search) -> int:
+def _unordered(task: int, one: Array, after: Ragged, state: State, search: Search) -> Any:
     """An earlier task with another kind of access that does not happen before; -1: none.
 
     Tasks of a phase have been found to happen after those of the phase before: so they are enough.
@@ -269,7 +269,7 @@ def _carry_out(one: Array, own: Array, sums: Array, state: State) -> tuple[int, 
 
 
 @njit(internal=True)
-def _missing(rank: int, own: Array, state: State) -> int:
+def _missing(rank: int, own: Array, state: State) -> Any:
     """A source whose contribution a destination does not hold; -1: none."""
     for word in range(len(own)):
         missing = own[word] & ~state.held[rank, word] if state.present[rank] else own[word]
@@ -279,7 +279,7 @@ def _missing(rank: int, own: Array, state: State) -> int:
 
 
 @njit(internal=True)
-def _has(bits: Array, rank: int) -> bool:
+def _has(bits: Array, rank: int) -> Any:
     return (bits[rank >> 6] >> np.uint64(rank & 63)) & np.uint64(1) != 0
 
 
