@@ -124,8 +124,8 @@ def counted(beside: dist.ProcessGroup) -> list[dict[str, int]]:
     Only rank 0 asks the switch: others get no bytes.
     """
     statistics = dist.group.WORLD._channel.statistics()  # type: ignore[union-attr]
-    own = {name: statistics[f"message/acknowledgements_{name}"] for name in ("sent", "received")}
-    own["repeated"] = statistics["retransmissions_sent"] + statistics["message/retransmissions_sent"]
+    own = {name: statistics.get(f"message/acknowledgements_{name}", 0) for name in ("sent", "received")}
+    own["repeated"] = statistics["retransmissions_sent"] + statistics.get("message/retransmissions_sent", 0)
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, own, group=beside)
     ports: dict[int, dict[str, int]] = {}
