@@ -51,6 +51,16 @@ TOPOLOGY = Group(
     },
     "netsum topology build tree 2x4 -o net.yaml",
 )
+SCHEDULE = Group(
+    "Collectives and pipelines as schedules: tasks on the resources of a topology.",
+    {
+        "build": Entry("schedule.command:build", "Build a ring, halving-doubling, tree, BCube or in-switch allreduce."),
+        "show": Entry("schedule.command:show", "Verify and simulate a schedule; list or draw its tasks."),
+        "convert": Entry("schedule.command:convert", "Convert between JSON, MSCCL XML and Chakra traces."),
+        "run": Entry("schedule.command:run", "Run a schedule on live ranks; check sums and bytes at ports."),
+    },
+    "netsum schedule show ring.json",
+)
 BENCH = Group(
     "Measure; each figure is next to its baseline from the same run.",
     {
@@ -71,6 +81,7 @@ BENCH = Group(
         "pspin": Entry("bench.command:pspin", "Simulation speed of the PsPIN model, next to its RTL."),
         "loss": Entry("bench.command:loss", "An allreduce on lossy links in virtual time, next to no loss."),
         "frames": Entry("bench.command:frames", "Networks simulated frame by frame, next to SimPy's model of them."),
+        "messages": Entry("bench.command:messages", "Schedules simulated message by message, next to SimGrid."),
         "worker": Entry("bench.command:worker", "A host's cost of a frame, next to a plain copy of its lanes."),
         "entries": Entry("bench.command:entries", "Table entries over P4Runtime, next to a server that ignores them."),
         "cuda": Entry("bench.command:cuda", "Tensors on a GPU: an all_reduce and a DDP step, next to gloo."),
@@ -105,6 +116,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "bmv2-path": Entry("bmv2.path:bmv2_path", "Print a folder for PATH with the commands of p4c and bmv2 alone."),
     "warm": Entry("warm:warm", "Compile into the cache what the first run would compile."),
     "topology": TOPOLOGY,
+    "schedule": SCHEDULE,
     "pspin": PSPIN,
     "bench": BENCH,
 }

@@ -17,8 +17,9 @@ ALL = (
     "server",
     "load",
     "pspin",
-    "loss",
-    "frames",
+    "virtual_time.loss",
+    "virtual_time.frames",
+    "virtual_time.messages",
     "worker",
     "entries",
     "allreduce",
@@ -222,6 +223,19 @@ def frames(*, networks: list[str] | None = None, size: str = "16MB", as_json: bo
     from hostagent.cli.bench.virtual_time.frames import NETWORKS
 
     return _run("virtual_time.frames", as_json, tuple(networks or NETWORKS), parse_size(size))
+
+
+@command(option("-n", "--nproc", dest="ranks", type=integer(16), help="Ranks of the rings, a multiple of 8."), AS_JSON)
+def messages(*, ranks: int = 256, as_json: bool = False) -> int:
+    """Schedules simulated message by message on one core (netsum schedule show): starts, ends and links of messages per
+    second of wall time, on links that are shared and on exclusive ones, next to SimGrid with the same messages.
+
+    Example:
+      netsum bench messages -n 256
+    """
+    if ranks % 8:
+        raise UsageError(f"{ranks} is no multiple of 8", "-n")
+    return _run("virtual_time.messages", as_json, ranks)
 
 
 @command(option("--lanes", type=integer(2), help="Integers in a frame."), AS_JSON)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from emulator.native.pages import address_of
+from emulator.network.messages.simulate import Sharing, simulate
+from emulator.network.schedule.generators import switch_allreduce
 from emulator.network.topology.builders import HOST_LINK, fat_tree, leaf_spine, star, tree
 from emulator.network.topology.parts import LinkClass, TopologyError
 from emulator.network.topology.topology import Topology
@@ -66,6 +68,18 @@ def test_a_call_takes_what_its_frames_take(rate_bps: int) -> None:
     first_ns, second_ns = (job.allreduce(ELEMENTS).elapsed_ns for _ in range(2))
     assert least_ns <= second_ns <= least_ns + round_trip_ns
     assert second_ns <= first_ns <= least_ns + 2 * round_trip_ns
+
+
+@pytest.mark.parametrize("topology", [star(4), tree((2, 2))], ids=lambda t: t.name)
+def test_messages_take_what_frames_take(topology: Topology) -> None:
+    """Within 5 %: one message of all bytes of the frames, and every frame by itself."""
+    job = job_on(topology)
+    job.allreduce(ELEMENTS)
+    elapsed_ns = job.allreduce(ELEMENTS).elapsed_ns
+    elements = -(-job.chunks(ELEMENTS) * full_frame_bytes(LANES) // 4)
+    schedule = switch_allreduce(topology, 4 * elements)
+    for sharing in Sharing:
+        assert simulate(schedule, sharing).elapsed_ns == pytest.approx(elapsed_ns, rel=0.05)
 
 
 def test_lost_frames_are_recovered() -> None:

@@ -1,0 +1,75 @@
+"""When is each task of a schedule done, in virtual time?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.network.messages import exclusive, shared
+from emulator.network.messages.passage import Links
+from emulator.network.schedule.columns import Kind
+from emulator.network.schedule.parts import ScheduleError
+from emulator.network.schedule.schedule import Schedule
+
+Int64s = NDArray[np.int64]
+
+
+class Sharing(StrEnum):
+    """What messages do that are ready for one link."""
+
+    EXCLUSIVE = "exclusive"
+    """They take it one at a time, in the order of the list, each for alpha_ns and its bits at the full rate."""
+    FAIR = "fair"
+    """They share its rate: max-min fairness (Bertsekas, Gallager 1992, section 6.5.2). alpha_ns delays a message."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Times of the tasks, from 0 on."""
+
+    start_ns: Int64s
+    """[tasks]: its resources are its own, or it begins to pass."""
+    finish_ns: Int64s
+    """[tasks]: the last bit has arrived."""
+
+    @property
+    def elapsed_ns(self) -> int:
+        return int(self.finish_ns.max(initial=0))
+
+
+def simulate(schedule: Schedule, sharing: Sharing = Sharing.EXCLUSIVE) -> Run:
+    """The same schedule is the same run, to the nanosecond. Raises ScheduleError where a message is too large for it.
+
+    A message without anybody else on its links takes, under both kinds of sharing, the alpha and latency of all links
+    of its route, and its bits on the slowest of them; a collective those of the slowest way through its tree. So
+    switches forward what they are still receiving. A compute unit takes its tasks in the order of the list.
+    """
+    size, nodes = schedule.task_bytes, len(schedule.topology.nodes)
+    links = _links(schedule, int(size.max(initial=0)))
+    start_ns, finish_ns = (np.zeros(len(schedule), np.int64) for _ in range(2))
+    run = exclusive.run if sharing is Sharing.EXCLUSIVE else shared.run
+    run(schedule.columns, size, links, nodes, schedule.ranks, start_ns, finish_ns)
+    return Run(start_ns, finish_ns)
+
+
+def events(schedule: Schedule) -> int:
+    """Of a run: a task's start and its end, and each link that a message takes."""
+    moves = schedule.columns.kind != Kind.COMPUTE
+    return 2 * len(schedule) + int(schedule.columns.route.lengths[moves].sum())
+
+
+def _links(schedule: Schedule, largest: int) -> Links:
+    numbers = {node.name: number for number, node in enumerate(schedule.topology.nodes)}
+    rows = []
+    for link in schedule.topology.links:
+        divisor = gcd(8_000_000_000, link.rate_bps)
+        numerator, denominator = 8_000_000_000 // divisor, link.rate_bps // divisor
+        if largest * numerator >= 1 << 62:
+            raise ScheduleError(f"a message of {largest} bytes at {link.rate_bps} bit/s takes too long to be counted")
+        ends = numbers[link.source], numbers[link.destination]
+        rows.append((*ends, link.alpha_ns, link.latency_ns, numerator, denominator))
+    return Links(*np.array(rows, np.int64).reshape(-1, len(Links._fields)).T.copy())

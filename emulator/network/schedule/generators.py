@@ -1,0 +1,200 @@
+"""Well-known allreduces as schedules, on any topology; rank i is at ``places[i]``.
+
+n ranks, S bytes of data at each, alpha ns and beta ns/byte a message on links that no two messages share at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.parts import Chunks, Operation, ScheduleError
+from emulator.network.schedule.schedule import Schedule
+from emulator.network.schedule.trees import switch_tree
+from emulator.network.topology.topology import Topology
+
+ELEMENT_BYTES = 4
+"""No chunk ends inside an element: what live runs add up are float32 or int32."""
+
+
+def _builder(
+    name: str, topology: Topology, size_bytes: int, count: int, places: Sequence[str] | None
+) -> tuple[Builder, int]:
+    """``count`` chunks, as alike as elements allow; and the number of ranks."""
+    ranks = len(topology.hosts if places is None else places)
+    if ranks < 2:
+        raise ScheduleError(f"{name} has at least two ranks, not {ranks}")
+    elements, rest = divmod(size_bytes, ELEMENT_BYTES)
+    if rest or elements < count:
+        raise ScheduleError(f"{size_bytes} bytes are not {count} or more elements of {ELEMENT_BYTES} bytes")
+    everybody = tuple(range(ranks))
+    larger = elements % count
+    parts = ((larger, elements // count + 1), (count - larger, elements // count))
+    chunks = [Chunks(many, ELEMENT_BYTES * each, everybody, everybody) for many, each in parts if many]
+    return Builder(f"{name}-{ranks}", topology, chunks, places), ranks
+
+
+def ring(topology: Topology, size_bytes: int, places: Sequence[str] | None = None) -> Schedule:
+    """Reduce-scatter, then allgather around a ring: 2(n - 1)(alpha + beta S/n) (Patarasuk, Yuan 2009)."""
+    ranks = len(topology.hosts if places is None else places)
+    builder, ranks = _builder("ring", topology, size_bytes, ranks, places)
+    for step in range(ranks - 1):
+        for rank in range(ranks):
+            builder.reduce(rank, (rank + 1) % ranks, [(rank - step) % ranks])
+    for step in range(ranks - 1):
+        for rank in range(ranks):
+            builder.send(rank, (rank + 1) % ranks, [(rank + 1 - step) % ranks])
+    return builder.build()
+
+
+def halving_doubling(topology: Topology, size_bytes: int, places: Sequence[str] | None = None) -> Schedule:
+    """Recursive halving, then doubling: 2 log2(n) alpha + 2(1 - 1/n) beta S (Thakur, Rabenseifner, Gropp 2005).
+
+    Other numbers of ranks than powers of two: the first ones past the largest power add theirs to a partner's before,
+    and get the sum from it after.
+    """
+    ranks = len(topology.hosts if places is None else places)
+    power = 1 << (ranks.bit_length() - 1)
+    builder, ranks = _builder("halving-doubling", topology, size_bytes, power, places)
+    for rank in range(power, ranks):
+        builder.reduce(rank, rank - power, range(power))
+    distances = [power >> shift for shift in range(1, power.bit_length())]
+    for distance in distances:
+        for rank in range(power):
+            builder.reduce(rank, rank ^ distance, _block(rank ^ distance, distance))
+    for distance in reversed(distances):
+        for rank in range(power):
+            builder.send(rank, rank ^ distance, _block(rank, distance))
+    for rank in range(power, ranks):
+        builder.send(rank - power, rank, range(power))
+    return builder.build()
+
+
+def _block(rank: int, length: int) -> range:
+    """The aligned block of chunks, of which one is a rank's own."""
+    return range(rank // length * length, rank // length * length + length)
+
+
+def double_binary_tree(
+    topology: Topology, size_bytes: int, places: Sequence[str] | None = None, pieces: int = 8
+) -> Schedule:
+    """Half of the data up and down each of two trees, in pieces (Sanders, Speck, Traeff 2009).
+
+    In-order trees: inner nodes of the first have odd numbers. The second is the first shifted by one rank (n odd) or
+    mirrored (n even), so that no rank is an inner node of both.
+    """
+    ranks = len(topology.hosts if places is None else places)
+    builder, ranks = _builder("double-binary-tree", topology, size_bytes, 2 * pieces, places)
+    above = _in_order_tree(ranks)
+    moved = [(rank + 1) % ranks if ranks % 2 else ranks - 1 - rank for rank in range(ranks)]
+    other = {moved[rank]: moved[parent] for rank, parent in above.items()}
+    trees = [(tree, _leaves_first(tree)) for tree in (above, other)]
+    lag = ranks.bit_length()  # by then the first piece is at the root
+    for up in range(pieces + lag):
+        for half, (tree, order) in enumerate(trees):
+            if up < pieces:
+                for rank in order:
+                    builder.reduce(rank, tree[rank], [2 * up + half])
+            if up >= lag:
+                for rank in reversed(order):
+                    builder.send(tree[rank], rank, [2 * (up - lag) + half])
+    return builder.build()
+
+
+def _in_order_tree(ranks: int) -> dict[int, int]:
+    """Rank -> its parent. Rank r - 1 has as its level the number of zeros at the end of r."""
+    above: dict[int, int] = {}
+
+    def split(first: int, last: int, parent: int | None) -> None:
+        if first > last:
+            return
+        step = 1 << ((last - first + 1).bit_length() - 1)
+        root = first + step - 1
+        if parent is not None:
+            above[root] = parent
+        split(first, root - 1, root)
+        split(root + 1, last, root)
+
+    split(0, ranks - 1, None)
+    return above
+
+
+def _leaves_first(tree: Mapping[int, int]) -> list[int]:
+    """All but the root, each before its parent."""
+
+    def depth(rank: int) -> int:
+        return 1 + depth(tree[rank]) if rank in tree else 0
+
+    return sorted(tree, key=lambda rank: (-depth(rank), rank))
+
+
+def bcube(topology: Topology, size_bytes: int, places: Sequence[str] | None = None, base: int = 4) -> Schedule:
+    """Stages of exchanges in groups of ``base``: reduce-scatter up to the last stage, then allgather back.
+
+    As Gloo's allreduce over BCube (Guo et al. 2009 is the network). n is a power of the base, or a product of factors
+    up to it: then each stage takes the largest factor that divides what is left.
+    """
+    ranks = len(topology.hosts if places is None else places)
+    stages = _factors(ranks, base)
+    builder, ranks = _builder("bcube", topology, size_bytes, ranks, places)
+    rounds, distance, length = [], 1, ranks
+    for factor in stages:
+        length //= factor
+        rounds.append((distance, factor, length))
+        distance *= factor
+    held = {rank: (0, ranks) for rank in range(ranks)}  # of each rank: (first chunk, count) that it goes on with
+    blocks = []
+    for distance, factor, length in rounds:
+        part = {rank: (held[rank][0] + rank // distance % factor * length, length) for rank in range(ranks)}
+        blocks.append((distance, factor, part))
+        for step in range(1, factor):
+            for rank in range(ranks):
+                peer = _peer(rank, distance, factor, step)
+                builder.reduce(rank, peer, range(part[peer][0], sum(part[peer])))
+        held = part
+    for distance, factor, part in reversed(blocks):
+        for step in range(1, factor):
+            for rank in range(ranks):
+                builder.send(rank, _peer(rank, distance, factor, step), range(part[rank][0], sum(part[rank])))
+    return builder.build()
+
+
+def _peer(rank: int, distance: int, factor: int, step: int) -> int:
+    """The rank whose digit of weight ``distance`` is larger by ``step``, modulo ``factor``."""
+    digit = rank // distance % factor
+    return rank + ((digit + step) % factor - digit) * distance
+
+
+def _factors(ranks: int, base: int) -> list[int]:
+    found = []
+    while ranks > 1:
+        factor = next((each for each in range(base, 1, -1) if ranks % each == 0), 0)
+        if not factor:
+            raise ScheduleError(f"{ranks} ranks are not a product of factors up to {base}")
+        found.append(factor)
+        ranks //= factor
+    return found
+
+
+def switch_allreduce(
+    topology: Topology, size_bytes: int, places: Sequence[str] | None = None, root: str | None = None, pieces: int = 1
+) -> Schedule:
+    """The switches of a tree add up and copy: alpha + beta S and the latency to the root and back.
+
+    On a star that is one switch. ``root``: a switch; by default the one nearest to the farthest rank.
+    """
+    builder, ranks = _builder("switch", topology, size_bytes, pieces, places)
+    route = switch_tree(topology, builder.places, root=root)
+    for piece in range(pieces):
+        builder.collective(Operation.ALLREDUCE, range(ranks), [piece], route=route)
+    return builder.build()
+
+
+GENERATORS: Mapping[str, Callable[..., Schedule]] = {
+    "ring": ring,
+    "halving-doubling": halving_doubling,
+    "double-binary-tree": double_binary_tree,
+    "bcube": bcube,
+    "switch": switch_allreduce,
+}
+"""By the word on the command line."""

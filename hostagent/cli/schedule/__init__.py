@@ -1,0 +1,1 @@
+"""``netsum schedule``: collectives and pipelines as data."""

@@ -1,0 +1,262 @@
+"""``netsum schedule``: build, show, convert and run schedules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hostagent.cli.bench.command import parse_size
+from hostagent.cli.options import AS_JSON
+from hostagent.cli.parsing import UsageError, argument, command, integer, option
+
+if TYPE_CHECKING:
+    from emulator.network.messages.simulate import Run
+    from emulator.network.schedule.schedule import Schedule
+
+FILE = argument(
+    "file", metavar="FILE", type=Path, help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ..."
+)
+OUTPUT = option("-o", "--output", metavar="FILE", type=Path, required=True, help="File to write, as FILE.")
+TOPOLOGY = option("--topology", metavar="FILE", type=Path, help="Topology, for files that have none (.xml, .et).")
+SIZE = option("--size", metavar="SIZE", help="Bytes at each rank, for files that have none (.xml).")
+SHARING = option("--sharing", metavar="KIND", help="Links take messages one by one (exclusive), or all share (fair).")
+MOST_SHOWN = 20
+
+
+def _mistakes() -> tuple[type[Exception], ...]:
+    from emulator.network.topology.parts import TopologyError
+
+    return (TopologyError,)
+
+
+def _algorithms() -> str:
+    from emulator.network.schedule.generators import GENERATORS
+
+    lines = "\n".join(f"  {name:<20}{(each.__doc__ or '').splitlines()[0]}" for name, each in GENERATORS.items())
+    return f"Algorithms (n ranks, S bytes at each; alpha, beta: of a message and a byte):\n{lines}"
+
+
+@command(
+    argument("algorithm", metavar="ALGORITHM", help="Allreduce to build; they are below."),
+    argument("topology", metavar="TOPOLOGY", type=Path, help="Topology file; rank i is at its i-th host."),
+    option("--size", metavar="SIZE", help="Bytes at each rank."),
+    OUTPUT,
+    epilog=_algorithms,
+    mistakes=_mistakes,
+)
+def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -> int:
+    """Build a well-known allreduce over the hosts of a topology as a schedule, and verify it.
+
+    Example:
+      netsum topology build star 8 -o net.yaml
+      netsum schedule build ring net.yaml --size 1MiB -o ring.json
+    """
+    from emulator.network.schedule.generators import GENERATORS
+    from emulator.network.schedule.verify import verify
+    from emulator.network.topology.files import read_topology
+
+    if algorithm not in GENERATORS:
+        raise UsageError(f"{algorithm!r}: choose one of {', '.join(GENERATORS)}", "ALGORITHM")
+    schedule = GENERATORS[algorithm](read_topology(topology), parse_size(size))
+    verify(schedule)
+    write(schedule, output)
+    return 0
+
+
+@command(
+    FILE,
+    TOPOLOGY,
+    SIZE,
+    SHARING,
+    option("--gantt", metavar="FILE.png", type=Path, help="Picture to draw: tasks on their resources over time."),
+    option("--tasks", metavar="N", type=integer(0), help="Number of tasks to list, the first ones."),
+    AS_JSON,
+    mistakes=_mistakes,
+)
+def show(
+    file: Path,
+    *,
+    topology: Path | None = None,
+    size: str | None = None,
+    sharing: str = "exclusive",
+    gantt: Path | None = None,
+    tasks: int = MOST_SHOWN,
+    as_json: bool = False,
+) -> int:
+    """Verify a schedule, simulate it, and show what it moves and when it is done.
+
+    Example:
+      netsum schedule show ring.json --gantt ring.png
+    """
+    from emulator.network.messages.simulate import Sharing, simulate
+    from emulator.network.schedule.gantt import draw
+    from emulator.network.schedule.verify import verify
+
+    if sharing not in tuple(Sharing):
+        raise UsageError(f"{sharing!r}: choose one of {', '.join(Sharing)}", "--sharing")
+    schedule = read(file, topology, size)
+    run = simulate(schedule, Sharing(sharing))
+    exclusive = sharing == Sharing.EXCLUSIVE
+    moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
+    if gantt is not None:
+        draw(schedule, run.start_ns, run.finish_ns, gantt)
+    found = {
+        "name": schedule.name,
+        "topology": schedule.topology.name,
+        "ranks": schedule.ranks,
+        "tasks": len(schedule),
+        "elapsed_ns": run.elapsed_ns,
+        "sent_bytes": moved.sent_bytes.tolist(),
+        "received_bytes": moved.received_bytes.tolist(),
+        "link_bytes": {
+            link.name: int(count)
+            for link, count in zip(schedule.topology.links, moved.link_bytes, strict=True)
+            if count
+        },
+    }
+    if as_json:
+        print(json.dumps(found))
+    else:
+        _print(schedule, run, found, tasks)
+    return 0
+
+
+def _print(schedule: Schedule, run: Run, found: dict[str, Any], tasks: int) -> None:
+    from emulator.ports.units import size_text
+    from hostagent.launch.terminal import print_table, wide_console
+
+    console = wide_console()
+    console.print(
+        f"{schedule.name} on {found['topology']}: {schedule.ranks} ranks, {len(schedule):,} tasks, right in any order; "
+        f"{run.elapsed_ns:,} ns",
+        highlight=False,
+    )
+    links = found["link_bytes"]
+    if links:
+        console.print(
+            f"{len(links)} links carry {size_text(min(links.values()))} to {size_text(max(links.values()))} each; "
+            f"ranks send {size_text(min(found['sent_bytes']))} to {size_text(max(found['sent_bytes']))}",
+            highlight=False,
+        )
+    rows = [
+        (str(number), *schedule.describe(number), f"{run.start_ns[number]:,}", f"{run.finish_ns[number]:,}")
+        for number in range(min(tasks, len(schedule)))
+    ]
+    print_table(
+        (">task", "kind", "ranks", "chunks", ">bytes", "after", ">start ns", ">finish ns"), rows, console=console
+    )
+    if tasks < len(schedule):
+        console.print(f"and {len(schedule) - tasks:,} more: --tasks N", highlight=False)
+
+
+@command(FILE, OUTPUT, TOPOLOGY, SIZE, mistakes=_mistakes)
+def convert(file: Path, *, output: Path, topology: Path | None = None, size: str | None = None) -> int:
+    """Read a schedule in one format and write it in another: JSON, MSCCL XML (.xml), Chakra traces (.et).
+
+    Example:
+      netsum schedule convert ring.json -o ring.xml
+      netsum schedule convert ring.xml --topology net.yaml --size 1MiB \\
+        -o again.json
+    """
+    write(read(file, topology, size), output)
+    return 0
+
+
+@command(
+    FILE,
+    TOPOLOGY,
+    SIZE,
+    option(
+        "-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Number of ranks, which is the schedule's."
+    ),
+    option("--aggregator", metavar="KIND", help="Place that forwards and sums: p4, pspin or server."),
+    option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
+    option("--impair", metavar="TEXT", help="Impairments of every port, e.g. 'loss=0.05&seed=7'."),
+    option("--seed", metavar="N", type=integer(0, 1 << 20), help="Of the data."),
+    mistakes=_mistakes,
+)
+def run(
+    file: Path,
+    *,
+    topology: Path | None = None,
+    size: str | None = None,
+    ranks: int | None = None,
+    aggregator: str = "p4",
+    lanes: int | None = None,
+    impair: str = "",
+    seed: int = 1,
+) -> int:
+    """Run a schedule on live ranks around one switch: messages through the switch, reductions at the ranks, collectives
+    summed in the switch. Every sum of random int32 is checked, and the bytes at each port are compared with the
+    schedule's.
+
+    Example:
+      netsum schedule run ring.json -n 8
+    """
+    import tempfile
+
+    from emulator.network.schedule.files import write_schedule
+    from emulator.network.schedule.verify import verify
+    from hostagent.launch.aggregators import DEFAULT_LANES
+    from hostagent.launch.launcher import RunOptions, run_training
+
+    schedule = read(file, topology, size)
+    verify(schedule)
+    if ranks is not None and ranks != schedule.ranks:
+        raise UsageError(f"{schedule.name} has {schedule.ranks} ranks, not {ranks}", "-n")
+    if uneven := [each for each in schedule.chunks if each.bytes % 4]:
+        raise UsageError(f"{file}: chunks of {uneven[0].bytes} bytes are no int32, which live ranks add up")
+    with tempfile.TemporaryDirectory(prefix="netsum-") as folder:
+        path = Path(folder) / "schedule.json"
+        write_schedule(schedule, path)
+        return run_training(
+            RunOptions(
+                ranks=schedule.ranks,
+                script="hostagent.cli.schedule.rank",
+                arguments=(str(path), str(lanes or DEFAULT_LANES), str(seed)),
+                module=True,
+                aggregator=aggregator,
+                lanes=lanes or DEFAULT_LANES,
+                impairments=impair,
+            )
+        )
+
+
+def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
+    """By the file's suffix. Raises ScheduleError, UsageError."""
+    from emulator.network.schedule.chakra import read_chakra
+    from emulator.network.schedule.files import read_schedule
+    from emulator.network.schedule.msccl import read_msccl
+    from emulator.network.topology.files import read_topology
+
+    needs = {".xml": ("topology", "size"), ".et": ("topology",)}.get(file.suffix, ())
+    for name, value in (("topology", topology), ("size", size)):
+        if (value is None) == (name in needs):
+            raise UsageError(f"{file} has none: add it" if name in needs else f"{file} has its own", f"--{name}")
+    if topology is None:
+        return read_schedule(file)
+    if size is None:
+        return read_chakra(file, read_topology(topology))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+    return read_msccl(text, read_topology(topology), parse_size(size))
+
+
+def write(schedule: Schedule, output: Path) -> None:
+    """By the file's suffix. Raises UsageError."""
+    from emulator.network.schedule.chakra import write_chakra
+    from emulator.network.schedule.files import write_schedule
+    from emulator.network.schedule.msccl import write_msccl
+
+    try:
+        if output.suffix == ".xml":
+            output.write_text(write_msccl(schedule), encoding="utf-8")
+        elif output.suffix == ".et":
+            write_chakra(schedule, output)
+        else:
+            write_schedule(schedule, output)
+    except OSError as error:
+        raise UsageError(f"{output}: {error.strerror}", "-o/--output") from None

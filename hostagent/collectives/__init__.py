@@ -1,0 +1,1 @@
+"""Collectives that use the network in special ways."""

@@ -1,0 +1,1 @@
+"""Schedules on live ranks."""

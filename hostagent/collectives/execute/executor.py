@@ -1,0 +1,188 @@
+"""A schedule on live ranks: its messages are those of a process group, its collectives are summed in the switch.
+
+Each rank goes through its own tasks in the order of the list: it finishes those that a task waits for, then starts it,
+and goes on. All that a task waits for is earlier in every rank's list, so no rank waits for one that waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from emulator.network.schedule.columns import Kind
+from emulator.network.schedule.parts import Collective, Compute, Operation, Reduce, ScheduleError, Send
+from emulator.network.schedule.schedule import Schedule
+
+Held: TypeAlias = dict[int, Tensor]
+"""Chunks at a rank: one-dimensional tensors by number, of a chunk's bytes each."""
+Call: TypeAlias = Callable[[Held], None]
+"""What a Compute calls; it may read and change the chunks at its rank."""
+
+
+@dataclass(slots=True)
+class _Started:
+    """A task of this rank that may not be finished yet."""
+
+    work: Any
+    """torch.distributed's handle, or None."""
+    arrive: Callable[[], None] | None = None
+    """What is left to do with what has arrived."""
+
+
+class Executor:
+    """Runs one schedule, any number of times, on the ranks of a group.
+
+    Raises ScheduleError where the schedule does not fit the group, or where a task waits for one of which none of its
+    own ranks knows. All ranks make their executors together: groups of a collective's members are made here.
+    """
+
+    def __init__(
+        self, schedule: Schedule, group: dist.ProcessGroup | None = None, calls: Mapping[str, Call] | None = None
+    ) -> None:
+        self.schedule, self.group, self.calls = schedule, group, calls or {}
+        self.rank = dist.get_rank(group)
+        if dist.get_world_size(group) != schedule.ranks:
+            raise ScheduleError(
+                f"{schedule.name} has {schedule.ranks} ranks, the process group {dist.get_world_size(group)}"
+            )
+        self._global = [self._global_rank(rank) for rank in range(schedule.ranks)]
+        self._groups = self._made_groups()
+        self._tasks = self._own_tasks()
+        for number in self._tasks:
+            task = schedule[number]
+            if isinstance(task, Compute) and task.call and task.call not in self.calls:
+                raise ScheduleError(f"no function is given for the call {task.call!r}", ("tasks", number, "call"))
+
+    def run(self, held: Held) -> None:
+        """``held``: the chunks of which this rank is a source, changed in place; what arrives besides is added.
+
+        A chunk's tensor has its bytes, in any type that the group sums. Raises ScheduleError for a tensor that does
+        not fit, and what the group raises where a rank is lost or late.
+        """
+        for chunk, tensor in held.items():
+            wanted = int(self.schedule.chunk_bytes[chunk])
+            if tensor.numel() * tensor.element_size() != wanted or not tensor.is_contiguous():
+                raise ScheduleError(f"chunk {chunk} is not a contiguous tensor of {wanted} bytes")
+        like = next(iter(held.values()), torch.empty(0))
+        started: dict[int, _Started] = {}
+        for number, waits in self._tasks.items():
+            for earlier in waits:
+                _finish(started.pop(earlier, None))
+            started[number] = self._start(number, held, like)
+        for each in started.values():
+            _finish(each)
+
+    def _start(self, number: int, held: Held, like: Tensor) -> _Started:
+        match self.schedule[number]:
+            case Compute(call=call):
+                if call:
+                    self.calls[call](held)
+                return _Started(None)
+            case Send(source=source, destination=destination, chunks=chunks):
+                if source == self.rank:
+                    return _Started(self._isend(_joined(held, chunks), destination))
+                message = self._joined_or_new(held, chunks, like)
+                return _Started(self._irecv(message, source), lambda: _spread(message, held, chunks))
+            case Reduce(source=source, destination=destination, chunks=chunks):
+                if source == self.rank:
+                    return _Started(self._isend(_joined(held, chunks), destination))
+                arriving = torch.empty_like(_joined(held, chunks))
+                return _Started(self._irecv(arriving, source), lambda: _add(arriving, held, chunks))
+            case Collective(operation=operation, group=members, chunks=chunks):
+                group, root = self._groups[tuple(sorted(members))], self._global[members[0]]
+                if operation is Operation.BROADCAST:
+                    message = self._joined_or_new(held, chunks, like)
+                    work = dist.broadcast(message, root, group=group, async_op=True)
+                elif operation is Operation.REDUCE:
+                    message = _joined(held, chunks)
+                    if self.rank != members[0]:  # a backend may use the memory of others for partial sums
+                        return _Started(dist.reduce(message.clone(), root, group=group, async_op=True))
+                    work = dist.reduce(message, root, group=group, async_op=True)
+                else:
+                    message = _joined(held, chunks)
+                    work = dist.all_reduce(message, group=group, async_op=True)
+                return _Started(work, lambda: _spread(message, held, chunks))
+
+    def _isend(self, tensor: Tensor, destination: int) -> Any:
+        return dist.isend(tensor, self._global[destination], group=self.group)
+
+    def _irecv(self, tensor: Tensor, source: int) -> Any:
+        return dist.irecv(tensor, self._global[source], group=self.group)
+
+    def _joined_or_new(self, held: Held, chunks: tuple[int, ...], like: Tensor) -> Tensor:
+        """Memory for chunks of which the rank may hold none yet."""
+        for chunk in chunks:
+            if chunk not in held:
+                count = int(self.schedule.chunk_bytes[chunk]) // like.element_size()
+                held[chunk] = torch.empty(count, dtype=like.dtype, device=like.device)
+        return _joined(held, chunks)
+
+    def _global_rank(self, rank: int) -> int:
+        return rank if self.group is None else dist.get_global_rank(self.group, rank)
+
+    def _own_tasks(self) -> dict[int, list[int]]:
+        """Tasks of this rank -> those of them that each waits for."""
+        columns = self.schedule.columns
+        own = (columns.source == self.rank) | (columns.destination == self.rank)
+        own[columns.group.owners[columns.group.values == self.rank]] = True
+        found: dict[int, list[int]] = {}
+        for number in np.flatnonzero(own).tolist():
+            waits = columns.after.row(number).tolist()
+            for other in waits:
+                if not own[other] and not self._members(number) & self._members(other):
+                    text = f"it waits for task {other}, which none of its ranks takes part in: they cannot know"
+                    raise ScheduleError(text, ("tasks", number, "after"))
+            found[number] = [other for other in waits if own[other]]
+        return found
+
+    def _members(self, number: int) -> set[int]:
+        columns = self.schedule.columns
+        if columns.kind[number] == Kind.COLLECTIVE:
+            return set(columns.group.row(number).tolist())
+        return {int(columns.source[number]), int(columns.destination[number])}
+
+    def _made_groups(self) -> dict[tuple[int, ...], dist.ProcessGroup | None]:
+        """A process group for each set of members; all ranks make all of them, in the same order."""
+        found: dict[tuple[int, ...], dist.ProcessGroup | None] = {tuple(range(self.schedule.ranks)): self.group}
+        columns = self.schedule.columns
+        for number in np.flatnonzero(columns.kind == Kind.COLLECTIVE).tolist():
+            members = tuple(sorted(columns.group.row(number).tolist()))
+            if members not in found:
+                found[members] = dist.new_group([self._global[rank] for rank in members])
+        return found
+
+
+def _finish(task: _Started | None) -> None:
+    if task is not None:
+        if task.work is not None:
+            task.work.wait()
+        if task.arrive is not None:
+            task.arrive()
+
+
+def _joined(held: Held, chunks: Iterable[int]) -> Tensor:
+    """One tensor for a message: the chunk itself where there is one, else a copy."""
+    tensors = [held[chunk] for chunk in chunks]
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+
+
+def _parts(message: Tensor, held: Held, chunks: tuple[int, ...]) -> Iterable[tuple[Tensor, Tensor]]:
+    """(chunk at this rank, what has arrived for it)."""
+    return zip((held[chunk] for chunk in chunks), message.split([held[chunk].numel() for chunk in chunks]), strict=True)
+
+
+def _spread(message: Tensor, held: Held, chunks: tuple[int, ...]) -> None:
+    if len(chunks) > 1:  # a single chunk has arrived where it belongs
+        for own, part in _parts(message, held, chunks):
+            own.copy_(part)
+
+
+def _add(message: Tensor, held: Held, chunks: tuple[int, ...]) -> None:
+    for own, part in _parts(message, held, chunks):
+        own.add_(part)

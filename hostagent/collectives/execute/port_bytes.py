@@ -1,0 +1,34 @@
+"""Bytes of frames at the port of each rank, for what the verifier counts in bytes of chunks."""
+
+from __future__ import annotations
+
+from emulator.network.schedule.parts import Collective, Compute, Operation
+from emulator.network.schedule.schedule import Schedule
+from hostagent.protocol.messages.frames import DATA_AT, ENVELOPE_END_AT
+from hostagent.protocol.wire import LANE_BYTES, LANES_AT, full_frame_bytes
+
+
+def message_bytes(size_bytes: int, lanes: int) -> int:
+    """M(B) of hostagent/torch_backend/README.md: all frames of a message, without acknowledgements."""
+    frame = full_frame_bytes(lanes)
+    more = max(0, size_bytes - (frame - ENVELOPE_END_AT))
+    return ENVELOPE_END_AT + size_bytes + DATA_AT * -(-more // (frame - DATA_AT))
+
+
+def expected_bytes(schedule: Schedule, lanes: int) -> tuple[list[int], list[int]]:
+    """(up, down) of each rank for int32, without loss: M(B) for a message, and a frame of all lanes for each chunk of
+    the protocol that a switch adds up or copies."""
+    up, down = [0] * schedule.ranks, [0] * schedule.ranks
+    for task, size in zip(schedule, schedule.task_bytes.tolist(), strict=True):
+        if isinstance(task, Compute):
+            continue
+        if not isinstance(task, Collective):
+            up[task.source] += message_bytes(size, lanes)
+            down[task.destination] += message_bytes(size, lanes)
+            continue
+        frames = -(-size // (LANE_BYTES * lanes))
+        for rank in task.group:
+            is_short = task.operation is Operation.BROADCAST and rank != task.group[0]
+            up[rank] += frames * (LANES_AT if is_short else full_frame_bytes(lanes))
+            down[rank] += frames * full_frame_bytes(lanes)
+    return up, down

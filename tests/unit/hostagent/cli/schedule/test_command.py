@@ -1,0 +1,59 @@
+"""netsum schedule: build, show, convert; what is said about wrong command lines."""
+
+import json
+
+import pytest
+
+from emulator.network.topology.builders import star
+from emulator.network.topology.files import write_topology
+from hostagent.cli.main import run
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_topology(star(4), "net.yaml")
+    assert run(["schedule", "build", "ring", "net.yaml", "--size", "64KiB", "-o", "ring.json"]) == 0
+    return tmp_path
+
+
+def shown(capsys, *words):
+    capsys.readouterr()
+    assert run(["schedule", "show", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_schedule_in_all_formats(folder, capsys):
+    own = shown(capsys, "ring.json")
+    assert (own["ranks"], own["tasks"], own["sent_bytes"]) == (4, 24, [98_304] * 4)
+    assert shown(capsys, "ring.json", "--sharing", "fair")["elapsed_ns"] == own["elapsed_ns"]
+    assert run(["schedule", "convert", "ring.json", "-o", "ring.xml"]) == 0
+    assert shown(capsys, "ring.xml", "--topology", "net.yaml", "--size", "64KiB")["link_bytes"] == own["link_bytes"]
+    assert run(["schedule", "convert", "ring.json", "-o", "ring.et"]) == 0
+    assert shown(capsys, "ring.et", "--topology", "net.yaml")["elapsed_ns"] == own["elapsed_ns"]
+
+
+def test_what_is_printed(folder, capsys):
+    assert run(["schedule", "show", "ring.json", "--tasks", "2", "--gantt", "ring.png"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "ring-4 on star-4: 4 ranks, 24 tasks, right in any order; 90,648 ns"
+    assert lines[3].split() == ["0", "reduce", "0", "->", "1", "0", "16,384", "0", "15,108"]
+    assert lines[-1] == "and 22 more: --tasks N"
+    assert (folder / "ring.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["build", "star", "net.yaml", "-o", "x.json"], "choose one of ring"),
+        (["build", "ring", "net.yaml", "--size", "7", "-o", "x.json"], "7 bytes are not 4 or more elements"),
+        (["show", "none.json"], "none.json: No such file"),
+        (["show", "ring.json", "--size", "4"], "--size: ring.json has its own"),
+        (["show", "ring.xml"], "--topology: ring.xml has none"),
+        (["show", "ring.json", "--sharing", "none"], "choose one of exclusive, fair"),
+        (["run", "ring.json", "-n", "5"], "ring-4 has 4 ranks, not 5"),
+    ],
+)
+def test_wrong_command_lines(folder, capsys, words, text):
+    assert run(["schedule", *words]) == 2
+    assert text in capsys.readouterr().err

@@ -1,0 +1,49 @@
+"""What an executor refuses before anything is sent; tests/net/test_schedules.py runs schedules."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.testing._internal.distributed.fake_pg import FakeStore
+
+from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.generators import ring
+from emulator.network.schedule.parts import Chunks, ScheduleError
+from emulator.network.topology.builders import star
+from hostagent.collectives.execute.executor import Executor
+
+
+@pytest.fixture
+def rank_0_of_3():
+    dist.init_process_group("fake", rank=0, world_size=3, store=FakeStore())
+    yield
+    dist.destroy_process_group()
+
+
+def test_a_schedule_for_other_ranks(rank_0_of_3):
+    with pytest.raises(ScheduleError, match="ring-4 has 4 ranks, the process group 3"):
+        Executor(ring(star(4), 64))
+
+
+def test_a_call_without_a_function(rank_0_of_3):
+    builder = Builder("calls", star(3), [Chunks(1, 8, (0,), (0,))])
+    builder.compute(0, 5, "forward")
+    builder.compute(1, 5, "of another rank")
+    with pytest.raises(ScheduleError, match=r"tasks\[0\].call: no function is given for the call 'forward'"):
+        Executor(builder.build())
+    called = []
+    Executor(builder.build(), calls={"forward": called.append}).run({0: torch.zeros(2)})
+    assert len(called) == 1
+
+
+def test_waiting_for_what_other_ranks_do(rank_0_of_3):
+    builder = Builder("waits", star(3), [Chunks(2, 8, (0, 1), (0, 1))])
+    first = builder.reduce(1, 2, [0])
+    builder.send(0, 1, [1], after=[first])  # its destination knows
+    builder.compute(0, 5, after=[first])
+    with pytest.raises(ScheduleError, match=r"tasks\[2\].after: it waits for task 0, which none of its ranks"):
+        Executor(builder.build())
+
+
+def test_a_tensor_of_another_size(rank_0_of_3):
+    with pytest.raises(ScheduleError, match="chunk 1 is not a contiguous tensor of 20 bytes"):
+        Executor(ring(star(3), 60)).run({0: torch.zeros(5), 1: torch.zeros(6)})
