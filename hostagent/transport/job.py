@@ -100,6 +100,9 @@ MOST_KINDS = 512
 class JobHost(Protocol):
     """What a job shares with the other jobs of its process; ``process.Transport`` is it."""
 
+    share: int
+    """Of a queue that marks, as a multiple of what a TCP flow gets there."""
+
     @property
     def session(self) -> SessionClient:
         """The connection to the controller."""

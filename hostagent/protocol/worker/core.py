@@ -175,8 +175,8 @@ class CoreMemory:
             "rto_ns": max(FIRST_RTO_NS, settings.minimum_rto_ns),
         }
         names = ("job", "child", "workers", "lanes", "window", "short_no_data", "checksum", "minimum_rto_ns", "share")
-        names = (*names, "operation_ring", "shorter_path_slots")
-        values |= {name: int(getattr(settings, name)) for name in names}
+        others = ("operation_ring", "shorter_path_slots")
+        values |= {name: int(getattr(settings, name)) for name in (*names, *others)}
         values |= dict.fromkeys(("low", "floor", "top", "numbered_end"), settings.base)
         for name, value in values.items():
             self.record[name] = value
