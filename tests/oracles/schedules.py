@@ -29,28 +29,28 @@ def goes_wrong(schedule, start_ns=None, finish_ns=None):
         for rank in part.sources
         if (rank, chunk) not in written
     }
-    first = (frozenset(), frozenset(), tuple(sorted(data.items())))  # (ended, what passes: (task, values), data)
+    first: Any = (frozenset(), frozenset(), tuple(sorted(data.items())))  # (ended, what passes: (task, values), data)
     seen, waiting = {first}, [first]
     while waiting:
-        ended, passing, data = waiting.pop()
+        ended, passing, held = waiting.pop()
         under_way = {number for number, _ in passing}
         found = []
         for number, task in enumerate(tasks):
             if number in ended or number in under_way or not set(task.after) <= ended:
                 continue
-            values = _read(task, dict(data))
+            values = _read(task, dict(held))
             if values is None:
                 return f"task {number} reads what is not there"
-            found.append((ended, passing | {(number, values)}, data))
+            found.append((ended, passing | {(number, values)}, held))
         for number, values in passing:
-            later = _written(tasks[number], values, dict(data))
+            later = _written(tasks[number], values, dict(held))
             if later is None:
                 return f"task {number} adds to what is not there"
             found.append((ended | {number}, passing - {(number, values)}, tuple(sorted(later.items()))))
         if not found and len(ended) == len(tasks):
             for chunk, part in enumerate(parts):
                 for rank in part.destinations:
-                    if dict(data).get((rank, chunk)) != sum(16**source for source in part.sources):
+                    if dict(held).get((rank, chunk)) != sum(16**source for source in part.sources):
                         return f"rank {rank} ends without the sum of chunk {chunk}"
         for state in found:
             if state not in seen:

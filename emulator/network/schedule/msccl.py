@@ -121,7 +121,7 @@ def write_msccl(schedule: Schedule) -> str:
                 element = ET.SubElement(gpus[rank], "tb", {"id": str(len(gpus[rank])), **ends, "chan": "0"})
                 blocks[rank, way, peer] = _Block(element, len(gpus[rank]) - 1)
             block = blocks[rank, way, peer]
-            waits = {}
+            waits: dict[int, int] = {}
             for other in task.after:
                 where, step = last.get((other, rank), (block.number, -1))
                 if where != block.number:

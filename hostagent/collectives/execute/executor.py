@@ -174,7 +174,8 @@ def _joined(held: Held, chunks: Iterable[int]) -> Tensor:
 
 def _parts(message: Tensor, held: Held, chunks: tuple[int, ...]) -> Iterable[tuple[Tensor, Tensor]]:
     """(chunk at this rank, what has arrived for it)."""
-    return zip((held[chunk] for chunk in chunks), message.split([held[chunk].numel() for chunk in chunks]), strict=True)
+    sizes = [held[chunk].numel() for chunk in chunks]
+    return zip((held[chunk] for chunk in chunks), torch.split(message, sizes), strict=True)
 
 
 def _spread(message: Tensor, held: Held, chunks: tuple[int, ...]) -> None:

@@ -33,7 +33,8 @@ def random_schedule(seed):
 
 def shares(passing, routes, rate):
     """Bytes per ns of each message that passes, by progressive filling."""
-    found, room = {}, dict(rate)
+    found: dict[int, Fraction] = {}
+    room = dict(rate)
     while len(found) < len(passing):
         users = {link: [m for m in passing if m not in found and link in routes[m]] for link in room}
         least, link = min((room[link] / len(each), link) for link, each in users.items() if each)
@@ -51,7 +52,10 @@ def finishes(schedule):
     routes = [task.route for task in tasks]
     delay = [sum(links[name].alpha_ns + links[name].latency_ns for name in route) for route in routes]
     left = [Fraction(int(size)) for size in schedule.task_bytes]
-    begins, passing, ended, now = {}, set(), {}, Fraction(0)
+    begins: dict[int, Fraction] = {}
+    passing: set[int] = set()
+    ended: dict[int, Fraction] = {}
+    now = Fraction(0)
     while len(ended) < len(tasks):
         for number, task in enumerate(tasks):
             if number not in begins and number not in ended and number not in passing and set(task.after) <= set(ended):

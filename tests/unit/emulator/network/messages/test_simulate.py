@@ -74,7 +74,7 @@ def test_a_pipeline_of_computes(sharing):
     """GPipe's forward pass: (stages + microbatches - 1) slots."""
     stages, microbatches, slot = 4, 6, 1000
     builder = Builder("pipeline", star(stages), [Chunks(1, 4, (0,), (0,))])
-    last = {}
+    last: dict[tuple[int, int], int] = {}
     for microbatch in range(microbatches):
         for stage in range(stages):
             before = [last[microbatch, stage - 1]] if stage else []

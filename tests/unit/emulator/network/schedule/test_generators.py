@@ -4,7 +4,7 @@ import pytest
 
 from emulator.network.schedule.files import parse_schedule, schedule_json
 from emulator.network.schedule.generators import GENERATORS
-from emulator.network.schedule.parts import ScheduleError
+from emulator.network.schedule.parts import Collective, Reduce, ScheduleError, Send
 from emulator.network.schedule.verify import verify
 from emulator.network.topology.builders import star, torus, tree
 
@@ -35,11 +35,13 @@ def test_an_allreduce(name, ranks):
 def test_places_and_other_topologies():
     places = [f"h{rank}" for rank in (3, 1, 0, 2)]
     schedule = GENERATORS["ring"](tree((2, 2)), SIZE, places)
+    assert isinstance(schedule[0], Send | Reduce)
     assert (schedule[0].route[0], schedule[0].route[-1]) == ("h3->s1", "s0->h1")
     verify(schedule)
     verify(GENERATORS["halving-doubling"](torus(2, 4), SIZE))
     in_network = GENERATORS["switch"](tree((2, 2)), SIZE)
     assert set(verify(in_network).link_bytes) == {SIZE}
+    assert isinstance(in_network[0], Collective)
     assert len(in_network[0].route) == len(in_network.topology.links)
 
 

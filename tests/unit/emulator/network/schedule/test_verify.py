@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def mutated(schedule, rng):
         tasks.append(replace(task, after=tuple(range(number, len(tasks)))))
     elif isinstance(task, Compute):
         name = rng.choice(["reads", "writes", "rank"])
-        changed = rng.randrange(ranks) if name == "rank" else tuple(sorted({rng.randrange(chunks)}))
+        changed: Any = rng.randrange(ranks) if name == "rank" else tuple(sorted({rng.randrange(chunks)}))
         tasks[number] = replace(task, **{name: changed})
     elif choice == "chunk":
         tasks[number] = replace(task, chunks=other_chunks(task.chunks))

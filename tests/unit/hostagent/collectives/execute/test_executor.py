@@ -1,5 +1,7 @@
 """What an executor refuses before anything is sent; tests/net/test_schedules.py runs schedules."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -30,7 +32,7 @@ def test_a_call_without_a_function(rank_0_of_3):
     builder.compute(1, 5, "of another rank")
     with pytest.raises(ScheduleError, match=r"tasks\[0\].call: no function is given for the call 'forward'"):
         Executor(builder.build())
-    called = []
+    called: list[Any] = []
     Executor(builder.build(), calls={"forward": called.append}).run({0: torch.zeros(2)})
     assert len(called) == 1
 
