@@ -44,7 +44,7 @@ from experiment import (
     slot_counts,
     summing,
 )
-from networks import CENTRE, TcpFlows, tree_topology
+from networks import CENTRE, ETHERNET_MTU_BYTES, TcpFlows, tree_topology
 from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
@@ -235,6 +235,8 @@ def parsed() -> argparse.Namespace:
         parser.error(f"--tcp is from 0 to {MOST_FLOWS}")
     if options.tcp and (options.tree or options.faults or options.beside or options.on == VirtualNetwork.kind):
         parser.error("--tcp: flows are measured on a live star, without --tree, --faults and --beside")
+    if options.tcp and options.mtu != ETHERNET_MTU_BYTES:
+        parser.error("--tcp: queues count frames, and TCP's are as long as netsum's at an MTU of 1500")
     if options.slots:
         if options.tree or options.faults or options.tcp or options.aggregator != ["p4"]:
             parser.error("--slots: of one P4 switch, without --tree, --faults, --tcp and --aggregator")

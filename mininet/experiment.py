@@ -18,7 +18,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from networks import KINDS, EgressQueues, Network, NetworkError, choose, tree_topology
+from networks import ETHERNET_MTU_BYTES, KINDS, EgressQueues, Network, NetworkError, choose, lanes_of, tree_topology
 from virtual import VirtualNetwork
 
 from emulator.network.topology.topology import Topology
@@ -53,6 +53,7 @@ class Setting:
     rates_mbit: tuple[float, ...]
     """Of each host's link."""
     uplink_mbit: float
+    mtu_bytes: int
     impairments: str
     spare: int = 0
     """Hosts of a star without ranks, after the others."""
@@ -61,7 +62,9 @@ class Setting:
 
     def topology(self) -> Topology:
         fan_out = (self.fan_out[0] + self.spare,) if self.spare else self.fan_out
-        return tree_topology(fan_out, self.rates_mbit + (self.rate_mbit,) * self.spare, self.uplink_mbit)
+        return tree_topology(
+            fan_out, self.rates_mbit + (self.rate_mbit,) * self.spare, self.uplink_mbit, self.mtu_bytes
+        )
 
     @property
     def slowest_mbit(self) -> float:
@@ -91,6 +94,7 @@ class Setting:
             "loss": self.loss,
             "where": self.where(place),
             "topology": self.topology().name,
+            "mtu_bytes": self.mtu_bytes,
             "backend": GLOO if place == GLOO else "netsum",
             "slots": "" if self.slots is None else self.slots,
         }
@@ -103,7 +107,8 @@ def settings(options: argparse.Namespace, spare: int = 0) -> Iterator[Setting]:
         rates = tuple(dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1))
         impairments = "&".join(filter(None, (options.impair, "" if loss is None else f"loss={loss!r}")))
         share = _loss_of(impairments) if impairments else 0.0
-        yield Setting(fan_out, rate_mbit, share, rates, options.uplink or max(rates), impairments, spare, slots)
+        uplink_mbit = options.uplink or max(rates)
+        yield Setting(fan_out, rate_mbit, share, rates, uplink_mbit, options.mtu, impairments, spare, slots)
 
 
 def crossings(place: str, workers: int) -> float:
@@ -375,6 +380,17 @@ def rates(text: str) -> list[float]:
     return [rate_mbit(each) for each in text.split(",")]
 
 
+def mtu_bytes(text: str) -> int:
+    """An MTU that carries frames of netsum."""
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not an MTU: write a number of bytes, as 1500 or 9000")
+    try:
+        lanes_of(tree_topology((2,), (1.0, 1.0), mtu_bytes=int(text)))
+    except NetworkError as error:
+        raise ArgumentTypeError(str(error)) from None
+    return int(text)
+
+
 def rate_mbit(text: str) -> float:
     """A positive number."""
     try:
@@ -472,6 +488,7 @@ def add_network_options(parser: argparse.ArgumentParser, default_rates: Sequence
     )
     add("--tree", type=trees, default=[], metavar="NxM,..", help="trees of switches to measure beside the star")
     add("--uplink", type=rate_mbit, metavar="MBIT", help="rate of links between switches; default: as the hosts' links")
+    add("--mtu", type=mtu_bytes, default=ETHERNET_MTU_BYTES, metavar="BYTES", help="of all links; default 1500")
     add("--calls", type=int, default=5, metavar="N", help="timed calls at each point; default 5")
     add(
         "--impair",

@@ -40,13 +40,13 @@ from emulator.network.topology.builders import HOST_LINK
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind
 from emulator.network.topology.topology import Topology
 from hostagent.cli.bench.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
+from hostagent.protocol.services.aggregator import LANES
 from hostagent.protocol.tree import regular_tree
-from hostagent.protocol.wire import ETHERNET_BYTES, IPV4_BYTES
+from hostagent.protocol.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, full_frame_bytes
 
 CENTRE = "s1"
 """The switch of a star, or the root of a tree."""
-LANES = 256
-"""1,090 bytes a frame: the largest number of lanes that an Ethernet MTU of 1,500 bytes carries."""
+ETHERNET_MTU_BYTES = 1_500
 FIRST_UDP_PORT, TREE_UDP_PORT, CONTROLLER_PORT, STORE_PORT = 5001, 6000, 47000, 29500
 P4RUNTIME_PORT, SERVICE_PORT = 9559, 48865
 SECOND_OF_PAIR = 256
@@ -54,7 +54,7 @@ SECOND_OF_PAIR = 256
 BURST = "15k"
 """HTB's burst, as Mininet's TCLink sets it."""
 FRAME_BYTES = 1_132
-"""A frame of LANES lanes as links carry it, in a UDP datagram: a host's egress queue has a rate in frames, so TCP's
+"""A frame of 256 lanes as links carry it, in a UDP datagram: a host's egress queue has a rate in frames, so TCP's
 segments are made as long."""
 TCP_ADVERTISED_BYTES = FRAME_BYTES - ETHERNET_BYTES - IPV4_BYTES - 20
 """MSS that hosts advertise; with a header of 20 bytes and the options that it includes a frame has FRAME_BYTES."""
@@ -92,18 +92,26 @@ class TcpFlows:
 
 
 def tree_topology(
-    fan_out: Sequence[int], rates_mbit: Sequence[float] = (), uplink_mbit: float | None = None
+    fan_out: Sequence[int],
+    rates_mbit: Sequence[float] = (),
+    uplink_mbit: float | None = None,
+    mtu_bytes: int = ETHERNET_MTU_BYTES,
 ) -> Topology:
     """Hosts h1, h2, ... below switches s1, s2, ..., which are numbered as `regular_tree` does; (4,) is a star of four
     hosts at s1. Rank 0 is on h1.
 
     ``rates_mbit``: of each host's link; ``uplink_mbit``: of links between switches, without it as the fastest host's.
+    ``mtu_bytes``: of all links that have a rate.
     """
     switches = regular_tree(fan_out)
     hosts = [f"h{number}" for number in range(1, prod(fan_out) + 1)]
     nodes = [*(Node(name, NodeKind.HOST) for name in hosts)]
     nodes += [Node(f"s{number}", NodeKind.SWITCH) for number in range(1, len(switches) + 1)]
-    classes = {rate: LinkClass(f"{rate:g}Mbit", round(rate * 1e6)) for rate in (*rates_mbit, uplink_mbit) if rate}
+    classes = {
+        rate: LinkClass(f"{rate:g}Mbit", round(rate * 1e6), mtu_bytes=mtu_bytes)
+        for rate in (*rates_mbit, uplink_mbit)
+        if rate
+    }
     up_class = classes[uplink_mbit or max(rates_mbit)] if classes else HOST_LINK
     cables = []
     for index, switch in enumerate(switches, 1):
@@ -118,6 +126,17 @@ def tree_topology(
 
 class NetworkError(Exception):
     """The network cannot be had here, or a process in it failed; says what to do."""
+
+
+def lanes_of(topology: Topology) -> int:
+    """The most lanes that a frame can have in a UDP datagram on all links: 256 at Ethernet's MTU, 2,048 with jumbo
+    frames of 9,000 bytes. Raises NetworkError."""
+    mtu_bytes = min(link.mtu_bytes for link in topology.links)
+    packets = {lanes: IPV4_BYTES + UDP_BYTES + full_frame_bytes(lanes) for lanes in LANES}
+    if mtu_bytes < packets[LANES[0]]:
+        least = packets[LANES[0]]
+        raise NetworkError(f"an MTU of {mtu_bytes} bytes: frames of {LANES[0]} lanes in UDP datagrams need {least}")
+    return max(lanes for lanes, bytes_ in packets.items() if bytes_ <= mtu_bytes)
 
 
 def host(number: int) -> str:
@@ -146,7 +165,7 @@ class Network(ABC):
         """``impairments``: as of ports of netsum switch, such as ``loss=0.01&delay=1ms&seed=7``, in both directions of
         every cable. ``changeable``: faults may change them later. ``queues``: of links that begin at a cable's second
         end, where a star has its centre, instead of HTB's. Raises NetworkError."""
-        self.topology = topology
+        self.topology, self.lanes = topology, lanes_of(topology)
         self.happened: list[dict[str, Any]] = []
         """Faults of the last aggregation that had some."""
         self._impairments, self._queues = impairments, queues
@@ -157,6 +176,9 @@ class Network(ABC):
         self._running.callback(self._remove)
         try:
             self._make()
+            for cable in self.cables:
+                for node in (cable.source, cable.destination):
+                    self.run(node, f"ip link set {self.interface(node, cable)} mtu {cable.mtu_bytes}")
             for link in topology.links if queues is None else self.cables:
                 self.set_rate(link.name, link.rate_bps / 1e6)
             self._address("&".join(filter(None, (impairments, "changeable=yes" if changeable else ""))))
@@ -275,7 +297,8 @@ class Network(ABC):
         for cable in self.cables:
             node, link = cable.destination, self.interface(cable.destination, cable)
             number = self.topology.port(node, cable)
-            self.run(node, f"ip link add x{number} type veth peer name c{number}; ip link set x{number} up")
+            mtu = f"mtu {cable.mtu_bytes}"
+            self.run(node, f"ip link add x{number} {mtu} type veth peer name c{number} {mtu}; ip link set x{number} up")
             self.run(node, f"ip link set {link} up")
             # a bridge carries frames as they are on the wire: no segments of 64 KiB for a network card to cut
             for end, interface in ((cable.source, self.interface(cable.source, cable)), (node, f"c{number}")):
@@ -363,9 +386,9 @@ class Network(ABC):
         for node, control in zip(nodes, controls, strict=True):
             where = control.rpartition("/")[2]
             if has_server and node == CENTRE:
-                words = ["server", "--lanes", str(LANES), "--listen", where]
+                words = ["server", "--lanes", str(self.lanes), "--listen", where]
             else:
-                words = ["switch", "allreduce.p4", "-D", f"LANES={LANES}", "--p4runtime", where]
+                words = ["switch", "allreduce.p4", "-D", f"LANES={self.lanes}", "--p4runtime", where]
                 if capture is not None:
                     file = capture / f"{node}.pcapng"
                     file.unlink(missing_ok=True)
@@ -376,7 +399,7 @@ class Network(ABC):
         leader += ["--aggregator", ",".join([f"{scheme}://{controls[0]}", *controls[1:]])]
         if len(nodes) > 1:
             leader += ["--overflow"] if aggregator == "overflow" else ["--tree", "x".join(map(str, fan_out))]
-            leader += ["--program", "allreduce.p4", "-D", f"LANES={LANES}"]
+            leader += ["--program", "allreduce.p4", "-D", f"LANES={self.lanes}"]
         leader += [] if slots is None else ["--slots", str(slots)]
         if faults is not None:
             with self._faulty_centre(commands[0][1], leader, controller, faults):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from networks import LANES, NetworkError
+from networks import NetworkError, lanes_of
 
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.topology import Topology
@@ -25,7 +25,8 @@ from hostagent.protocol.wire import full_frame_bytes
 
 QUEUE_PACKETS = 1_000
 """A veth's txqueuelen, which is the limit of HTB's default queue."""
-ONE_FRAME_BYTES = 4 * LANES
+ONE_FRAME_BYTES = 1_024
+"""At most: 256 lanes."""
 DELAY_NS = 1_000
 """To which delays are learnt."""
 Said = Sequence[Mapping[str, Sequence[float]]]
@@ -43,7 +44,7 @@ class VirtualNetwork:
         self._topology = topology
         self._job = SimulatedJob(
             with_queues(topology),
-            lanes=LANES,
+            lanes=lanes_of(topology),
             window=MOST_BY_SOCKETS,
             encapsulation_bytes=UDP_TUNNEL_BYTES,
             impairments=spec,
@@ -119,7 +120,7 @@ def _median_s(said: Said) -> float:
 
 def with_queues(topology: Topology) -> Topology:
     """The topology with HTB's queues and links without delay."""
-    queue_bytes = QUEUE_PACKETS * (full_frame_bytes(LANES) + UDP_TUNNEL_BYTES)
+    queue_bytes = QUEUE_PACKETS * (full_frame_bytes(lanes_of(topology)) + UDP_TUNNEL_BYTES)
     classes = {name: replace(each, latency_ns=0, queue_bytes=queue_bytes) for name, each in topology.classes.items()}
     links = tuple(replace(link, link_class=classes[link.link_class.name]) for link in topology.links)
     return replace(topology, links=links)
