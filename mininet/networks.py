@@ -66,7 +66,7 @@ RANKS_S, STOP_S = 600, 10
 @dataclass(frozen=True, slots=True)
 class EgressQueues:
     """Of the switches' ends of all cables, as p4src/bridge.p4 has them: the rate is the link's, in frames of
-    FRAME_BYTES. See p4src/marks.p4."""
+    FRAME_BYTES. See p4src/shared/marks.p4."""
 
     depth: int = 250
     """Frames; what comes then is dropped."""

@@ -14,7 +14,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "marks.p4"
+#include "shared/marks.p4"
 #include "allreduce/lanes.p4"
 #include "allreduce/types.p4"
 #include "allreduce/headers.p4"

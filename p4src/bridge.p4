@@ -3,7 +3,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "marks.p4"
+#include "shared/marks.p4"
 
 /* Of port numbers: set in the second of a pair. */
 const bit<9> SECOND = 0x100;

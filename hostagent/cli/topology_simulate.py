@@ -92,7 +92,8 @@ def simulate(
     Example:
       netsum topology build fat-tree 4 -o net.yaml
       netsum topology simulate net.yaml --size 16MB
-      netsum topology simulate net.yaml --faults faults.yaml --seed 7 --capture run.pcapng --links h0-s0
+      netsum topology simulate net.yaml --faults faults.yaml --seed 7 \\
+        --capture run.pcapng --links h0-s0
     """
     from emulator.network.faults.files import read_faults
     from emulator.network.topology.builders import star

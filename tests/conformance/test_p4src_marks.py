@@ -1,4 +1,4 @@
-"""p4src/marks.p4 in bridge.p4 and allreduce.p4, on both engines: queues mark what can be marked and drop the rest."""
+"""p4src/shared/marks.p4 in both programs, on both engines: queues mark what can be marked and drop the rest."""
 
 from __future__ import annotations
 

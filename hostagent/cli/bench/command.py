@@ -17,9 +17,9 @@ ALL = (
     "server",
     "load",
     "pspin",
-    "virtual_time.loss",
-    "virtual_time.frames",
-    "virtual_time.messages",
+    "loss",
+    "frames",
+    "messages",
     "worker",
     "entries",
     "allreduce",
@@ -27,6 +27,8 @@ ALL = (
     "cuda",
 )
 """What `everything` measures, in this order."""
+VIRTUAL_TIME = ("loss", "frames", "messages")
+"""Those in the folder of that name."""
 
 
 def parse_size(text: str) -> int:
@@ -292,7 +294,8 @@ def everything(*, output: Path | None = None, as_json: bool = False) -> int:
     reports = []
     for name in ALL:
         try:
-            report = importlib.import_module(f"hostagent.cli.bench.{name}").measure()
+            folder = ".virtual_time" if name in VIRTUAL_TIME else ""
+            report = importlib.import_module(f"hostagent.cli.bench{folder}.{name}").measure()
         except BenchError as error:  # such as one that needs root
             print(f"\n{name}: not measured: {error}", file=sys.stderr)
             continue

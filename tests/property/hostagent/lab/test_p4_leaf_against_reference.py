@@ -152,14 +152,18 @@ SEEN: dict[Verdict, int] = {}
 
 
 @pytest.mark.parametrize(
-    ("draw", "never"),
-    [(draw_entries, {Verdict.OVERFLOWED}), (draw_overflow, {Verdict.PARTIAL_AGAIN, Verdict.FROM_PARENT})],
+    ("draw", "schedules", "never"),
+    [
+        (draw_entries, SCHEDULES, {Verdict.OVERFLOWED}),
+        # half of the frames are only forwarded
+        (draw_overflow, 2 * SCHEDULES, {Verdict.PARTIAL_AGAIN, Verdict.FROM_PARENT}),
+    ],
     ids=["leaf", "overflow"],
 )
 def test_the_compiled_program_follows_the_rules(
-    draw: Callable[[random.Random], JobEntries], never: set[Verdict]
+    draw: Callable[[random.Random], JobEntries], schedules: int, never: set[Verdict]
 ) -> None:
     SEEN.clear()
-    for seed in range(SCHEDULES):
+    for seed in range(schedules):
         assert not play(draw, seed), shortest(partial(play, draw, seed), FRAMES)
     assert {verdict for verdict in Verdict if not SEEN.get(verdict)} == never, SEEN

@@ -79,8 +79,7 @@ FEW_LANES = "#if LANES == 4\n#define EACH_LANE(M) M(_000) M(_001) M(_002) M(_003
 
 def mutated(folder: Path, old: str, new: str) -> str:
     """A copy of the program with something else in a place, and for 4 lanes, which take a moment to compile."""
-    shutil.copy(ROOT / "p4src" / "allreduce.p4", folder)
-    shutil.copytree(ROOT / "p4src" / "allreduce", folder / "allreduce")
+    shutil.copytree(ROOT / "p4src", folder, dirs_exist_ok=True)
     lanes = folder / "allreduce" / "lanes.p4"
     lanes.write_text(lanes.read_text().replace("#if LANES == 64", FEW_LANES))
     file = folder / "allreduce" / "ingress.p4"

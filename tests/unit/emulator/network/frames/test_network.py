@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from tests.labs.scripted_host import ScriptedHost
 def test_a_switch_sends_what_its_program_says(tmp_path: Path) -> None:
     """Ports 1 and 2 are joined: what one host sends the other gets, after two links of 10 Gbit/s and 1 us."""
     joined = tmp_path / "joined.p4"
-    text = Path(find_program("bridge.p4")).read_text().replace("0x100", "3")
-    joined.write_text(text.replace("marks.p4", str(find_program("marks.p4"))))
+    bridge = Path(find_program("bridge.p4"))
+    shutil.copytree(bridge.parent / "shared", tmp_path / "shared")
+    joined.write_text(bridge.read_text().replace("0x100", "3"))
     switch = Switch()
     switch.load(load(joined))
     network = Network(star(2), frame_bytes=1_250)
