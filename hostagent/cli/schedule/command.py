@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,11 @@ def _mistakes() -> tuple[type[Exception], ...]:
 def _algorithms() -> str:
     from emulator.network.schedule.generators import GENERATORS
 
-    lines = "\n".join(f"  {name:<20}{(each.__doc__ or '').splitlines()[0]}" for name, each in GENERATORS.items())
+    shown = []
+    for name, each in GENERATORS.items():
+        text = (each.__doc__ or "").splitlines()[0].replace("``", "")
+        shown.append(textwrap.fill(text, 80, initial_indent=f"  {name:<20}", subsequent_indent=" " * 22))
+    lines = "\n".join(shown)
     return f"Algorithms (n ranks, S bytes at each; alpha, beta: of a message and a byte):\n{lines}"
 
 

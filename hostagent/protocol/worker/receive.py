@@ -143,12 +143,12 @@ def judge_unusual(core: Any, chunk: Any, kind: int, frame: int, length: int) -> 
 @njit
 def take_waiting(core: Any, number: int, frame: int, now_ns: int) -> None:
     """The aggregator has this rank's contribution, and lists the ranks that have contributed."""
-    core.waiting_received += 1
     chunk = chunk_of(core, number)
     note_answer(core, chunk, True, now_ns)
     if number <= core.waiting_chunk or core.waiting_chunk < core.floor:
         core.waiting_chunk = number
         core.waiting_children = (load_be32(frame + LANES_AT) << 32) | load_be32(frame + LANES_AT + 4)
+    core.waiting_received += 1  # another thread that sees it finds who is waited for
     if chunk.list in (FRESH, REPEATED):
         move_to(core, number & (core.ring - 1), WAITED)
 
