@@ -97,11 +97,16 @@ class RowFile:
     """A CSV file of rows that grows; one that is there is read first. A last line that was cut off is left out."""
 
     def __init__(self, path: Path, key: Sequence[str]) -> None:
-        """``key``: the columns that say which row it is. Raises SweepError for a file without them."""
+        """``key``: the columns that say which row it is. Raises SweepError for a file without them, and for one
+        that cannot be read and written."""
         self.path, self.key = path, key
         self.rows: list[Row] = []
         self.columns: list[str] = []
-        text = path.read_text() if path.exists() else ""
+        try:
+            path.open("a").close()  # before the first run, which may take long
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SweepError(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
         whole = text[: text.rfind("\n") + 1]
         reader = csv.DictReader(io.StringIO(whole))
         if whole:

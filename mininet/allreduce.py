@@ -211,7 +211,7 @@ def parsed() -> argparse.Namespace:
     )
     add("--jobs", type=int, default=1, metavar="N", help="jobs at once, each with a rank on every host; default 1")
     add("--tcp", type=int, default=0, metavar="N", help="TCP flows from a host of their own to host 1; default 0")
-    add("--tcp-control", default="cubic", metavar="NAME", help="their congestion control, as Linux names it; cubic")
+    add("--tcp-control", metavar="NAME", help="their congestion control, as Linux names it; default cubic")
     add(
         "--slots",
         type=slot_counts,
@@ -233,6 +233,9 @@ def parsed() -> argparse.Namespace:
         parser.error("--jobs: several at once are measured on a live star, without --tree and --faults")
     if not 0 <= options.tcp <= MOST_FLOWS:
         parser.error(f"--tcp is from 0 to {MOST_FLOWS}")
+    if options.tcp_control and not options.tcp:
+        parser.error("--tcp-control: is of the flows of --tcp N, and there are none")
+    options.tcp_control = options.tcp_control or "cubic"
     if options.tcp and (options.tree or options.faults or options.beside or options.on == VirtualNetwork.kind):
         parser.error("--tcp: flows are measured on a live star, without --tree, --faults and --beside")
     if options.tcp and options.mtu != ETHERNET_MTU_BYTES:

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 from networks import ETHERNET_MTU_BYTES, KINDS, EgressQueues, Network, NetworkError, choose, lanes_of, tree_topology
 from virtual import VirtualNetwork
 
+from emulator.network.topology.parts import TopologyError
 from emulator.network.topology.topology import Topology
 from emulator.ports.errors import PortError
 from emulator.ports.spec import parse_port
@@ -386,6 +387,8 @@ def mtu_bytes(text: str) -> int:
         raise ArgumentTypeError(f"{text!r} is not an MTU: write a number of bytes, as 1500 or 9000")
     try:
         lanes_of(tree_topology((2,), (1.0, 1.0), mtu_bytes=int(text)))
+    except TopologyError as error:
+        raise ArgumentTypeError(error.text) from None
     except NetworkError as error:
         raise ArgumentTypeError(str(error)) from None
     return int(text)

@@ -223,6 +223,7 @@ def run(
         choice = _check_aggregator(aggregator, lanes)
         if not choice.outside:
             refuse(given, "applies to a running switch only: --aggregator p4runtime://HOST:PORT", *OF_THE_SWITCH)
+        _check_slots(slots, choice, bool(tree), overflow is not None)
     check_capture(capture, given)
     ranks = _ranks(ranks, tree)
     rack_of_rank = place_ranks(ranks, racks, rack_of)
@@ -317,6 +318,19 @@ def _ways(way: str, is_needed: bool) -> tuple[str, ...]:
     if way not in WAYS:
         raise UsageError(f"{way!r} is none of {', '.join(WAYS)}", "--way")
     return ("--way", way) if is_needed else ()
+
+
+def _check_slots(slots: int | None, choice: Choice, has_tree: bool, has_overflow: bool) -> None:
+    from hostagent.controller.core.slots import SMALLEST_WINDOW
+
+    if slots is None:
+        return
+    if not choice.is_p4 and not has_tree:
+        raise UsageError(f"is for P4 switches, and --aggregator is {choice.text}", "--slots")
+    if slots < SMALLEST_WINDOW and not has_overflow:
+        raise UsageError(
+            f"{slots}: a job needs {SMALLEST_WINDOW} or more, unless --overflow server sums the rest", "--slots"
+        )
 
 
 def _slots(slots: int | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.cli.bench.command import parse_size
-from hostagent.cli.options import AS_JSON
+from hostagent.cli.options import AS_JSON, check_capture
 from hostagent.cli.parsing import UsageError, command, integer, number, option
 from hostagent.cli.topology import FILE
 
@@ -114,6 +114,9 @@ def simulate(
     captured = _links_named(links, topology) if links else ()
     if captured and capture is None:
         raise UsageError("it says what --capture has: add --capture FILE", "--links")
+    check_capture(None if capture is None else str(capture), {})
+    if report is not None and not report.resolve().parent.is_dir():
+        raise UsageError(f"{report}: its folder is not there", "--report")
     if hosts is not None and hosts > len(topology.hosts):
         raise UsageError(f"{hosts}: {topology.name} has {len(topology.hosts)} hosts", "--hosts")
     from hostagent.lab.simulated_job import JobEnded, SimulatedJob

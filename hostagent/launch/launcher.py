@@ -205,7 +205,11 @@ def _check_tree(options: RunOptions, kind: str) -> None:
 
 
 def _check_overflow(options: RunOptions, choice: Choice) -> None:
-    if choose(options.overflow).is_p4:
+    try:
+        refused = choose(options.overflow).is_p4
+    except LaunchError:
+        refused = True
+    if refused:
         raise LaunchError(f"--overflow {options.overflow}: choose server, pspin or core:MODULE:CLASS")
     if (choice.kind, choice.program) != ("p4", DEFAULT_PROGRAM) or options.tree or options.controller is not None:
         raise LaunchError("--overflow is for one P4 switch that this command starts: --aggregator p4, without --tree")

@@ -299,6 +299,8 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--tree", "4"], "'4' is not a tree"),
         (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, not 5"),
         (["--tree", "2x2", "--jobs", "2"], "--jobs: several at once"),
+        (["--mtu", "99999"], "argument --mtu: 99999: an MTU is 68 to 65,535 bytes"),
+        (["--tcp-control", "reno"], "--tcp-control: is of the flows of --tcp N"),
         (["--tree", "2x2", "--tcp", "1"], "--tcp: flows are measured on a live star"),
         (["--tree", "2x2", "--slots", "4"], "--slots: of one P4 switch"),
         (["--jobs", "5"], "--jobs is from 1 to 4"),

@@ -159,7 +159,7 @@ def _items(top: Mapping[str, Any], name: str) -> Iterator[tuple[int, Any]]:
 
 def _expect(kind: type[Any], value: Any, place: Place) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ScheduleError(f"{str(value)[:40]!r} has to be {SHAPES[kind]}", place)
+        raise ScheduleError(f"{json.dumps(value)[:40]} has to be {SHAPES[kind]}", place)
     if kind is int and not -(1 << 63) <= value < 1 << 63:
         raise ScheduleError(f"{value} is too large", place)
     return value

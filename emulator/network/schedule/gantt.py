@@ -47,9 +47,9 @@ def draw(schedule: Schedule, start_ns: NDArray[np.int64], finish_ns: NDArray[np.
     axes.set_yticks(range(len(names)), names, fontsize=7)
     axes.invert_yaxis()
     axes.set_xlabel("microseconds")
-    axes.set_title(f"{schedule.name} on {schedule.topology.name}")
+    axes.set_title(f"{schedule.name} on {schedule.topology.name}", loc="left")
     there = [Patch(color=color, label=kind.name.lower()) for kind, color in COLORS.items() if kind in columns.kind]
-    axes.legend(handles=there, fontsize=7, ncols=4, loc="lower right")
+    axes.legend(handles=there, fontsize=7, ncols=4, loc="lower right", bbox_to_anchor=(1, 1), frameon=False)
     try:
         figure.savefig(path, dpi=130)
     except (OSError, ValueError) as error:

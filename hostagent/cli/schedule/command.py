@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,17 @@ def _mistakes() -> tuple[type[Exception], ...]:
     from emulator.network.topology.parts import TopologyError
 
     return (TopologyError,)
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Says whose fault it is that a schedule is none."""
+    from emulator.network.schedule.parts import ScheduleError
+
+    try:
+        yield
+    except ScheduleError as error:
+        raise ScheduleError(f"{file}: {error}") from None
 
 
 def _algorithms() -> str:
@@ -101,9 +114,10 @@ def show(
     if sharing not in tuple(Sharing):
         raise UsageError(f"{sharing!r}: choose one of {', '.join(Sharing)}", "--sharing")
     schedule = read(file, topology, size)
-    run = simulate(schedule, Sharing(sharing))
     exclusive = sharing == Sharing.EXCLUSIVE
-    moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
+    with _naming(file):
+        run = simulate(schedule, Sharing(sharing))
+        moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
     if gantt is not None:
         draw(schedule, run.start_ns, run.finish_ns, gantt)
     found = {
@@ -128,7 +142,6 @@ def show(
 
 
 def _print(schedule: Schedule, run: Run, found: dict[str, Any], tasks: int) -> None:
-    from emulator.ports.units import size_text
     from hostagent.launch.terminal import print_table, wide_console
 
     console = wide_console()
@@ -140,8 +153,8 @@ def _print(schedule: Schedule, run: Run, found: dict[str, Any], tasks: int) -> N
     links = found["link_bytes"]
     if links:
         console.print(
-            f"{len(links)} links carry {size_text(min(links.values()))} to {size_text(max(links.values()))} each; "
-            f"ranks send {size_text(min(found['sent_bytes']))} to {size_text(max(found['sent_bytes']))}",
+            f"{len(links)} links carry {_range(links.values())} each"
+            + (f"; ranks send {_range(found['sent_bytes'])} to one another" if any(found["sent_bytes"]) else ""),
             highlight=False,
         )
     rows = [
@@ -153,6 +166,14 @@ def _print(schedule: Schedule, run: Run, found: dict[str, Any], tasks: int) -> N
     )
     if tasks < len(schedule):
         console.print(f"and {len(schedule) - tasks:,} more: --tasks N", highlight=False)
+
+
+def _range(counts: Collection[int]) -> str:
+    """Of bytes."""
+    from emulator.ports.units import size_text
+
+    fewest, most = size_text(min(counts)), size_text(max(counts))
+    return most if fewest == most else f"{fewest} to {most}"
 
 
 @command(FILE, OUTPUT, TOPOLOGY, SIZE, mistakes=_mistakes)
@@ -207,7 +228,8 @@ def run(
     from hostagent.launch.launcher import RunOptions, run_training
 
     schedule = read(file, topology, size)
-    verify(schedule)
+    with _naming(file):
+        verify(schedule)
     if ranks is not None and ranks != schedule.ranks:
         raise UsageError(f"{schedule.name} has {schedule.ranks} ranks, not {ranks}", "-n")
     if uneven := [each for each in schedule.chunks if each.bytes % 4]:
@@ -247,7 +269,9 @@ def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
-    return read_msccl(text, read_topology(topology), parse_size(size))
+    network = read_topology(topology)
+    with _naming(file):
+        return read_msccl(text, network, parse_size(size))
 
 
 def write(schedule: Schedule, output: Path) -> None:

@@ -129,6 +129,8 @@ def _allocate(world: World, job: Job) -> None:
         if _is_leaving(world):
             return
         advice = "close process groups and optimizers that are done with, or start with a smaller --max-window"
+        if world.slots.total < SMALLEST_WINDOW:
+            advice = "start with more --slots, or with --overflow"
         slots = f"fewer than {SMALLEST_WINDOW} of the aggregator's {world.slots.total} slots are free"
         _exhausted(world, job, f"{slots}: {advice}")
         return

@@ -77,6 +77,14 @@ def test_a_file_of_another_sweep_is_refused(tmp_path: Path) -> None:
     assert file.read_text() == "point,other\n1,2\n"
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_the_first_run(tmp_path: Path) -> None:
+    with pytest.raises(SweepError, match=r"nowhere/rows\.csv: No such file or directory"):
+        run_all(lambda point: pytest.fail("a run"), [1], key=key, file=tmp_path / "nowhere" / "rows.csv", workers=1)
+    (tmp_path / "rows.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(SweepError, match="not UTF-8 text"):
+        run_all(square, [1], key=key, file=tmp_path / "rows.csv")
+
+
 def test_without_a_scheduler_it_says_so() -> None:
     pytest.importorskip("distributed")
     with pytest.raises(

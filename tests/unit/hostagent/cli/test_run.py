@@ -153,6 +153,8 @@ def test_a_servers_options_are_refused_where_none_is_started(
         (["run", "--controller", "127.0.0.1:1", "--no-restore", "train.py"], "--no-restore"),
         (["run", "--aggregator", "p4", "--cacert", "ca.crt", "train.py"], "--cacert"),
         (["run", "--interface", "veth1", "train.py"], "--interface"),
+        (["run", "--aggregator", "server", "--slots", "16", "train.py"], "--slots"),
+        (["run", "--slots", "7", "train.py"], "--slots"),
         (["run", "--controller", "127.0.0.1:1", "--private-key", "a.key", "train.py"], "--private-key"),
         (["server", "--of", "127.0.0.1:1", "--cores", "2"], "--cores"),
         (["server", "--port", "1=shm:a", "--no-pin"], "--no-pin"),

@@ -55,6 +55,8 @@ def test_the_table_says_what_happened(network: Path) -> None:
         (("--lanes", 2048), "use fewer lanes, or links with a larger MTU"),
         (("--links", "h0-s0"), "--links: it says what --capture has: add --capture FILE"),
         (("--capture", "x.pcapng", "--links", "h0-s1"), "there is no link 'h0-s1' in tree-2x2 (did you mean"),
+        (("--capture", "x.pcap"), "--capture: 'x.pcap': name the file *.pcapng"),
+        (("--report", "/nowhere/x.html"), "--report: /nowhere/x.html: its folder is not there"),
         (("--capture", "/nowhere/x.pcapng"), "cannot write /nowhere/x.pcapng"),
         (("--faults", "/nowhere/faults.yaml"), "/nowhere/faults.yaml"),
     ],

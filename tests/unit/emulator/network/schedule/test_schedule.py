@@ -112,7 +112,7 @@ def test_all_kinds_of_tasks_in_a_file(tmp_path):
         (("tasks", 1, "chunks"), "2-3", r"tasks\[1\].chunks: there is no chunk 2"),
         (("tasks", 1, "chunks"), "1,0", r"tasks\[1\].chunks: chunk 0 is not in ascending order"),
         (("tasks", 1, "source"), 2, r"tasks\[1\].source: there is no rank 2"),
-        (("tasks", 1, "source"), "0", r"tasks\[1\].source: '0' has to be a whole number"),
+        (("tasks", 1, "source"), "0", r'tasks\[1\].source: "0" has to be a whole number'),
         (("tasks", 0, "duration_ns"), -1, r"tasks\[0\].duration_ns: -1 cannot be"),
         (("chunks", 0, "bytes"), 0, r"chunks\[0\].bytes: 0 is not at least 1"),
         (("chunks", 0, "sources"), "", r"chunks\[0\].sources: nobody holds them"),

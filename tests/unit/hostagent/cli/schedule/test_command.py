@@ -37,9 +37,24 @@ def test_what_is_printed(folder, capsys):
     assert run(["schedule", "show", "ring.json", "--tasks", "2", "--gantt", "ring.png"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "ring-4 on star-4: 4 ranks, 24 tasks, right in any order; 90,648 ns"
+    assert lines[1] == "8 links carry 98.3 kB each; ranks send 98.3 kB to one another"
     assert lines[3].split() == ["0", "reduce", "0", "->", "1", "0", "16,384", "0", "15,108"]
     assert lines[-1] == "and 22 more: --tasks N"
     assert (folder / "ring.png").stat().st_size > 1000
+
+
+def test_nothing_is_said_of_messages_where_there_are_none(folder, capsys):
+    assert run(["schedule", "build", "switch", "net.yaml", "--size", "64KiB", "-o", "switch.json"]) == 0
+    assert run(["schedule", "show", "switch.json"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "8 links carry 65.5 kB each"
+
+
+@pytest.mark.parametrize("command", ["show", "run"])
+def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, command):
+    text = (folder / "ring.json").read_text()
+    (folder / "race.json").write_text(text.replace('"after": "3"', '"after": ""'))
+    assert run(["schedule", command, "race.json"]) == 2
+    assert "race.json: tasks[4]: nothing says that it waits for task 3" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,15 @@ def test_slots_of_a_group_that_is_being_left_are_waited_for() -> None:
     ranks[0].leave("second")  # and the other one stays
     lab.group(2, "fourth", ranks)
     lab.until(lambda: bool(ranks[0].places["fourth"].refusals))
-    assert "fewer than 8 of the aggregator's 16 slots are free" in ranks[0].places["fourth"].refusals[0].text
+    refusal = ranks[0].places["fourth"].refusals[0].text
+    assert "fewer than 8 of the aggregator's 16 slots are free: close process groups" in refusal
+
+
+def test_an_aggregator_without_slots_for_any_job_says_what_to_start_it_with() -> None:
+    lab = Laboratory(capacity=Capacity(slots=4, lanes=64, rows=64))
+    ranks = lab.group(2, "first")
+    lab.until(lambda: bool(ranks[0].places["first"].refusals))
+    assert "4 slots are free: start with more --slots, or with --overflow" in ranks[0].places["first"].refusals[0].text
 
 
 @pytest.mark.parametrize(("slots", "most", "jobs"), [(2048, 128, 44), (512, 128, 27), (4096, 256, 51)])
