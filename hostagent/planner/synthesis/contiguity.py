@@ -6,7 +6,8 @@ each link is given. A message's pieces start together, when the last of them is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import monotonic
 
 from hostagent.planner.synthesis.ordering import Message
 from hostagent.planner.synthesis.problem import Problem, Step
@@ -18,10 +19,10 @@ def joined(
     order: Sequence[Step],
     most_ns: int,
     time_limit_s: float,
-    edges_joined: set[int],
+    edges_joined: Sequence[int],
     log: bool = False,
 ) -> list[Message]:
-    """``most_ns``: in which it can be done without joining; ``edges_joined``: others send pieces one by one. Empty:
+    """``most_ns``: in which it can be done; ``edges_joined``: others send pieces one by one. Empty:
     nothing was found in time."""
     pairs = {second: first for second, first in candidates(problem, order).items() if order[second][1] in edges_joined}
     if not pairs:
@@ -69,6 +70,31 @@ def joined(
     return messages(problem, order, {second for second, variable in together.items() if point[variable] > 0.5})
 
 
+def climbed(
+    problem: Problem,
+    order: Sequence[Step],
+    edges_joined: Sequence[int],
+    elapsed_ns: Callable[[Sequence[Message]], int],
+    time_limit_s: float,
+) -> list[Message]:
+    """Without a program: on one edge after the other all that can go together does, then pair by pair, wherever that is
+    faster."""
+    pairs, until = candidates(problem, order), monotonic() + time_limit_s
+    on_edge: dict[int, set[int]] = {edge: set() for edge in edges_joined}
+    for at in pairs:
+        if order[at][1] in on_edge:
+            on_edge[order[at][1]].add(at)
+    together: set[int] = set()
+    best = messages(problem, order, together)
+    best_ns = elapsed_ns(best)
+    for change in (*on_edge.values(), *({at} for each in on_edge.values() for at in sorted(each))):
+        if change and monotonic() < until:
+            found = messages(problem, order, together ^ change)
+            if found and (took := elapsed_ns(found)) < best_ns:
+                best, best_ns, together = found, took, together ^ change
+    return best
+
+
 def candidates(problem: Problem, order: Sequence[Step]) -> dict[int, int]:
     """Position -> the one just before it on all links of its edge, of the same edge. Where the piece would only be
     ready by way of it, they cannot go together."""
@@ -83,11 +109,10 @@ def candidates(problem: Problem, order: Sequence[Step]) -> dict[int, int]:
     return found
 
 
-def messages(problem: Problem, order: Sequence[Step], with_previous: set[int] | None) -> list[Message]:
+def messages(problem: Problem, order: Sequence[Step], with_previous: set[int]) -> list[Message]:
     """In an order in which each comes after those that bring its pieces; ``with_previous``: positions that go with the
-    one before on their edge, None: all that can. Empty: messages would wait for each other."""
+    one before on their edge. Empty: messages would wait for each other."""
     pairs = candidates(problem, order)
-    with_previous = set(pairs) if with_previous is None else with_previous
     leader: dict[int, int] = {}
     groups: dict[int, list[int]] = {}
     for at in range(len(order)):

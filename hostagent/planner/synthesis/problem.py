@@ -48,6 +48,8 @@ class Problem:
     piece_bytes: int
     allowed: tuple[tuple[int, ...], ...]
     """Of each piece: the edges that may carry it."""
+    gpus: int = 0
+    """Ranks of a node: those of rank // gpus; 0: all are one."""
     symmetries: tuple[tuple[int, ...], ...] = ()
     """Each the rank to which rank r moves."""
     policy: str = ""
@@ -128,6 +130,7 @@ def sketched_problem(machine: Machine, sketch: Sketch, collective: str, size_byt
         pieces,
         size_bytes // sketch.pieces,
         allowed,
+        gpus,
         symmetries,
         sketch.policy if sketch.switches else "",
         order,
@@ -147,11 +150,13 @@ def all_edges(machine: Machine, piece_bytes: int) -> list[Edge]:
         waiting = deque([source])
         while waiting:
             name = waiting.popleft()
+            nic = topology.node(name).kind is NodeKind.NIC
             for link in topology.out_links(name):
-                if link.destination in ways:
+                host = topology.node(link.destination).kind is NodeKind.HOST
+                if link.destination in ways or (nic and host and len(ways[name]) == 1):  # a NIC leads to the network
                     continue
                 ways[link.destination] = (*ways[name], index[link])
-                if topology.node(link.destination).kind is not NodeKind.HOST:
+                if not host:
                     waiting.append(link.destination)
         for name, links in ways.items():
             if name == source or name not in numbers:

@@ -128,6 +128,8 @@ def _program(problem: Problem, most_ns: int) -> tuple[Program, dict[Step, int], 
         for edge in problem.allowed[number]:
             into.setdefault(edges[edge].destination, []).append(chosen[number, edge])
         wanted = set(piece.destinations)
+        for ways in _entries(problem, number):  # what follows from the rest, but not for fractions of steps
+            program.row(merged((chosen[number, edge], 1.0) for edge in ways), 1.0)
         for rank, ways in into.items():
             program.row(_summed(ways), 1.0 if rank in wanted else 0.0, 1.0)
             program.row([(total, 1.0), (arrival[number, rank], -1.0)], 0.0)
@@ -159,6 +161,14 @@ def _program(problem: Problem, most_ns: int) -> tuple[Program, dict[Step, int], 
             else:
                 program.row([*merged((each, 1.0) for each in users[edge]), (used, -1.0)], 0.0)
     return program, chosen, unit
+
+
+def _entries(problem: Problem, number: int) -> list[list[int]]:
+    """Of each other node of GPUs where a piece has to go: the edges into it."""
+    piece, gpus = problem.pieces[number], problem.gpus or problem.ranks
+    nodes = {rank // gpus for rank in piece.destinations} - {piece.source // gpus}
+    remote = [edge for edge in problem.allowed[number] if problem.edges[edge].remote]
+    return [[edge for edge in remote if problem.edges[edge].destination // gpus == node] for node in sorted(nodes)]
 
 
 def _summed(variables: Sequence[int], last: float = 1.0) -> list[tuple[int, float]]:

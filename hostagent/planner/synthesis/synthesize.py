@@ -13,7 +13,7 @@ from emulator.network.schedule.parts import Chunks, ScheduleError
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.verify import verify
 from emulator.network.topology.topology import Topology
-from hostagent.planner.synthesis.contiguity import joined, messages
+from hostagent.planner.synthesis.contiguity import climbed, joined
 from hostagent.planner.synthesis.inputs import Machine, Sketch
 from hostagent.planner.synthesis.ordering import Message, Rule, ordered
 from hostagent.planner.synthesis.problem import Problem, Step, all_edges, allgather_pieces, sketched_problem
@@ -23,6 +23,8 @@ from hostagent.planner.synthesis.slots import slotted
 COLLECTIVES = ("allgather", "alltoall", "reduce_scatter", "allreduce")
 ROUTING_SHARE, SLOTS_SHARE = 0.5, 0.25
 """Of the time limit; what they leave is for messages."""
+MIN_LIMIT_S = 0.2
+"""Of a program."""
 WORTH_JOINING, MANY_STEPS = 0.02, 700
 """See `_worth_joining`."""
 MOST_PIECES = 64
@@ -77,29 +79,30 @@ def synthesize(
         timed.append((simulate(separate(order)).elapsed_ns, len(orders) - 1))
     separate_ns, chosen = min(timed)
     best, elapsed_ns = separate(orders[chosen]), separate_ns
-    if coalesce:
-        for order in _distinct(orders, timed):
-            left = time_limit_s - (monotonic() - begin)
-            if left < 1:
-                break
-            found = joined(problem, order, separate_ns, left / 2, _worth_joining(problem, order), log)
-            for each in (found, messages(problem, order, None)):
-                if each and (took := simulate(schedule_of(each)).elapsed_ns) < elapsed_ns:
-                    best, elapsed_ns = schedule_of(each), took
+    for order in _distinct(orders, timed) if coalesce else ():
+        edges = _worth_joining(problem, order)
+        left = (time_limit_s - (monotonic() - begin)) / 4
+        if not edges or left < MIN_LIMIT_S:
+            continue
+        climb = climbed(problem, order, edges, lambda found: simulate(schedule_of(found)).elapsed_ns, left)
+        climb_ns = simulate(schedule_of(climb)).elapsed_ns
+        for each in (climb, joined(problem, order, min(climb_ns, elapsed_ns), left, edges, log)):
+            if each and (took := simulate(schedule_of(each)).elapsed_ns) < elapsed_ns:
+                best, elapsed_ns = schedule_of(each), took
     run = simulate(best)
     verify(best, run.start_ns, run.finish_ns)
     greedy_ns = routing_time_ns(problem, ways[1])
     return Plan(best, elapsed_ns, separate_ns, routing, greedy_ns, routed - begin, monotonic() - routed)
 
 
-def _worth_joining(problem: Problem, order: Sequence[Step]) -> set[int]:
-    """Edges on which alpha is much of a piece's time; of long orders only those to other nodes."""
+def _worth_joining(problem: Problem, order: Sequence[Step]) -> list[int]:
+    """Edges on which alpha is much of a piece's time, those to other nodes first; of long orders only these."""
 
     def share(edge: int) -> float:
         return sum(problem.alpha_ns[link] for link in problem.edges[edge].links) / problem.passage_ns(edge, 1)
 
     used = {edge for _, edge in order if problem.edges[edge].remote or len(order) <= MANY_STEPS}
-    return {edge for edge in used if share(edge) >= WORTH_JOINING}
+    return sorted((edge for edge in used if share(edge) >= WORTH_JOINING), key=lambda edge: (-share(edge), edge))
 
 
 def as_schedule(problem: Problem, found: Sequence[Message], collective: str, name: str) -> Schedule:
