@@ -11,6 +11,7 @@ from hostagent.cli.options import AS_JSON
 from hostagent.cli.parsing import UsageError, argument, command, flag, number, option
 
 if TYPE_CHECKING:
+    from emulator.network.schedule.schedule import Schedule
     from hostagent.planner.synthesis.inputs import Machine
 
 
@@ -88,7 +89,7 @@ def synthesize(
     best = plan.schedule
     for name, other in (
         ("rings_ns", rings(model, collective, size_bytes)),
-        ("in_switches_ns", _summed_in_switches(in_switches, model, collective, size_bytes)),
+        ("in_switches_ns", in_switches(model.topology, collective, size_bytes)),
     ):
         if other is not None:
             found[name] = _elapsed_ns(other)
@@ -118,24 +119,20 @@ def _machine(name: str, topology: Path | None, nodes: int, size_bytes: int, unit
     return Machine(read, len(read.hosts), 1, tuple(range(len(read.hosts))), {}, size_bytes)
 
 
-def _summed_in_switches(make: Any, model: Machine, collective: str, size_bytes: int) -> Any:
-    return make(model.topology, size_bytes * len(model.topology.hosts)) if collective == "allreduce" else None
-
-
-def _elapsed_ns(schedule: Any) -> int:
+def _elapsed_ns(schedule: Schedule) -> int:
     from emulator.network.messages.simulate import simulate
 
     return simulate(schedule).elapsed_ns
 
 
-def _busiest(schedule: Any) -> dict[str, Any]:
+def _busiest(schedule: Schedule) -> dict[str, Any]:
     """Of the links: what goes over the one that is occupied longest."""
     from emulator.network.schedule.verify import verify
 
     moved, links = verify(schedule), schedule.topology.links
 
     def held_ns(index: int) -> float:
-        bits_ns = 8e9 * float(moved.link_bytes[index]) / links[index].rate_bps
+        bits_ns: float = 8e9 * int(moved.link_bytes[index]) / links[index].rate_bps
         return bits_ns + int(moved.link_messages[index]) * links[index].alpha_ns
 
     most = max(range(len(links)), key=held_ns)

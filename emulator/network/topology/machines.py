@@ -79,6 +79,6 @@ def mesh(
                 members.append(Node(card, NodeKind.NIC))
                 made += [Link(card, "ib", out), Link("ib", card, back)]
             for gpu in range(gpus):
-                ends = f"h{node * gpus + gpu}", f"nic{node}.{gpu * nics // gpus}"
-                made += [Link(*ends, back), Link(*reversed(ends), back)]
+                inside = Link(f"h{node * gpus + gpu}", f"nic{node}.{gpu * nics // gpus}", back)
+                made += [inside, inside.reverse]
     return Topology(f"{name}-{nodes}x{gpus}", tuple(members), tuple(made), groups)

@@ -127,7 +127,8 @@ def messages(problem: Problem, order: Sequence[Step], with_previous: set[int]) -
         before += [last[link] for link in edges[edge].links if link in last]
         waits[leader[at]] |= {leader[each] for each in before} - {leader[at]}
         last |= dict.fromkeys(edges[edge].links, at)
-    found, done = [], set()
+    found: list[Message] = []
+    done: set[int] = set()
     while len(done) < len(groups):
         possible = [group for group in groups if group not in done and waits[group] <= done]
         if not possible:

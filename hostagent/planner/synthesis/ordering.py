@@ -48,8 +48,8 @@ def ordered(problem: Problem, steps: Sequence[Step], rule: Rule) -> list[Step]:
         for step in ready:
             if problem.order is not None and step in problem.order and waiting[step[1]][-1] < problem.order[step]:
                 continue
-            edge = edges[step[1]]
-            start, offset = start_ns(step), (edge.destination - edge.source) % problem.ranks
+            taken = edges[step[1]]
+            start, offset = start_ns(step), (taken.destination - taken.source) % problem.ranks
             first = (start, -ahead[step]) if rule is Rule.EARLIEST else (-ahead[step], start)
             key = (*first, offset, step)
             if best_key is None or key < best_key:

@@ -138,8 +138,8 @@ def sketched_problem(machine: Machine, sketch: Sketch, collective: str, size_byt
 
 
 def all_edges(machine: Machine, piece_bytes: int) -> list[Edge]:
-    """Between each two hosts that have a way by switches and NICs alone, the shortest one. A cost that the file rounds
-    is scaled with the piece."""
+    """Between each two hosts that have a way by switches and NICs alone, the shortest one. Costs that the file rounds
+    are for pieces of its size."""
     topology = machine.topology
     index = {link: number for number, link in enumerate(topology.links)}
     numbers = {host: number for number, host in enumerate(topology.hosts)}
@@ -164,11 +164,8 @@ def all_edges(machine: Machine, piece_bytes: int) -> list[Edge]:
             other = numbers[name]
             alpha = sum(topology.links[link].alpha_ns + topology.links[link].latency_ns for link in links)
             cost = alpha + max(whole.bits_ns(link, 1) for link in links)
-            if (rank, other) in machine.costs_ns:
-                beta = max(-(-machine.chunk_bytes * 8_000_000_000 // topology.links[link].rate_bps) for link in links)
-                cost = max(
-                    1, machine.costs_ns[rank, other] - beta * (machine.chunk_bytes - piece_bytes) // machine.chunk_bytes
-                )
+            if piece_bytes == machine.chunk_bytes:
+                cost = machine.costs_ns.get((rank, other), cost)
             found.append(Edge(rank, other, links, cost, rank // machine.gpus != other // machine.gpus))
     return found
 

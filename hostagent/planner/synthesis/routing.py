@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -17,8 +18,8 @@ from scipy.sparse import csr_array
 from emulator.network.topology.parts import TopologyError
 from hostagent.planner.synthesis.problem import Problem, Step
 
-USE_WEIGHT = 0.01
-"""Of a pair of ranks that uses a switch, in units of the cheapest edge's cost; TACCL's weight."""
+POLICY_LIMIT_S = 10.0
+"""Of the run that chooses between routings that are as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,24 +80,43 @@ class Program:
 
 
 def route(problem: Problem, time_limit_s: float, log: bool = False) -> Routing:
-    """The best routing that is found in time; the greedy one where the program has none better."""
-    greedy = greedy_steps(problem)
-    best_ns = routing_time_ns(problem, greedy)
-    program, chosen, unit = _program(problem, best_ns)
-    point, bound = program.solve(time_limit_s, log)
-    bound_ns = bound * unit * (1 if not problem.policy else 0.99)  # the weights of uses are in the objective
-    if point is None:
-        return Routing(tuple(greedy), best_ns, min(bound_ns, best_ns))
-    steps = [step for step, variable in chosen.items() if point[variable] > 0.5]
-    steps = _needed(problem, steps)
+    """The best routing that is found in time; the greedy one where the program has none better. A policy for switches
+    decides between routings that are as fast, in a second run."""
+    begin = monotonic()
+    steps = greedy_steps(problem)
     time_ns = routing_time_ns(problem, steps)
-    if time_ns > best_ns:
-        steps, time_ns = greedy, best_ns
-    return Routing(tuple(steps), time_ns, min(bound_ns, time_ns))
+    made = _program(problem, time_ns)
+    point, bound = made.program.solve(time_limit_s, log)
+    if point is not None:
+        found = _needed(problem, [step for step, variable in made.chosen.items() if point[variable] > 0.5])
+        if (took := routing_time_ns(problem, found)) <= time_ns:
+            steps, time_ns = found, took
+    left = time_limit_s - (monotonic() - begin)
+    if made.uses and point is not None and left > 1:
+        made.program.upper[made.total] = float(point[made.total])
+        made.program.objective = dict.fromkeys(made.uses, 1.0 if problem.policy == "uc-min" else -1.0)
+        point, _ = made.program.solve(min(left, POLICY_LIMIT_S), log)
+        if point is not None:
+            found = _needed(problem, [step for step, variable in made.chosen.items() if point[variable] > 0.5])
+            if routing_time_ns(problem, found) <= time_ns:
+                steps = found
+    return Routing(tuple(steps), time_ns, min(bound * made.unit_ns, time_ns))
 
 
-def _program(problem: Problem, most_ns: int) -> tuple[Program, dict[Step, int], float]:
-    """The program; the variable of each step; the unit of its times in ns."""
+@dataclass(frozen=True, slots=True)
+class _Made:
+    program: Program
+    chosen: dict[Step, int]
+    """The variable of each step."""
+    total: int
+    """That of the time."""
+    uses: list[int]
+    """Of pairs of ranks that a switch joins: 1 where something goes."""
+    unit_ns: float
+    """Of the program's times."""
+
+
+def _program(problem: Problem, most_ns: int) -> _Made:
     edges, pieces = problem.edges, problem.pieces
     unit = float(min(edge.cost_ns for edge in edges))
     most = most_ns / unit
@@ -150,17 +170,16 @@ def _program(problem: Problem, most_ns: int) -> tuple[Program, dict[Step, int], 
         if terms and tuple(terms) not in seen:  # symmetry makes rows equal
             seen.add(tuple(terms))
             program.row([(total, 1.0), *terms], 0.0)
-    if problem.policy:
-        sign = USE_WEIGHT if problem.policy == "uc-min" else -USE_WEIGHT
-        for edge in {same.edge(edge) for edge in users if len(edges[edge].links) > 1 and not edges[edge].remote}:
-            used = program.variable(0, 1)
-            program.objective[used] = sign
-            if sign > 0:
-                for each in set(users[edge]):
-                    program.row([(used, 1.0), (each, -1.0)], 0.0)
-            else:
-                program.row([*merged((each, 1.0) for each in users[edge]), (used, -1.0)], 0.0)
-    return program, chosen, unit
+    uses = []
+    for edge in {same.edge(edge) for edge in users if len(edges[edge].links) > 1 and not edges[edge].remote}:
+        if problem.policy:
+            uses.append(program.variable(0, 1))
+        if problem.policy == "uc-min":
+            for each in set(users[edge]):
+                program.row([(uses[-1], 1.0), (each, -1.0)], 0.0)
+        elif problem.policy == "uc-max":
+            program.row([*merged((each, 1.0) for each in users[edge]), (uses[-1], -1.0)], 0.0)
+    return _Made(program, chosen, total, uses, unit)
 
 
 def _entries(problem: Problem, number: int) -> list[list[int]]:

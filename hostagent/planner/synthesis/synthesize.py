@@ -154,21 +154,16 @@ def rings(machine: Machine, collective: str, size_bytes: int) -> Schedule | None
     return as_schedule(problem, found, collective, f"{machine.topology.name}-{collective}-rings")
 
 
-def in_switches(topology: Topology, size_bytes: int) -> Schedule | None:
-    """The fastest allreduce that switches sum, in up to `MOST_PIECES` pieces, of so many bytes at each rank; None:
-    no switch reaches all ranks."""
-    best: tuple[int, Schedule] | None = None
-    pieces = 1
-    while pieces <= MOST_PIECES and size_bytes // 4 >= pieces:
-        try:
-            schedule = switch_allreduce(topology, size_bytes, pieces=pieces)
-        except ScheduleError:
-            return None
-        took = simulate(schedule).elapsed_ns
-        if best is None or took < best[0]:
-            best = took, schedule
-        pieces *= 2
-    return best[1] if best else None
+def in_switches(topology: Topology, collective: str, size_bytes: int) -> Schedule | None:
+    """The fastest allreduce that switches sum, of as much data as `synthesize` has, in up to `MOST_PIECES` pieces. None
+    for other collectives, and where no switch reaches all ranks."""
+    total = size_bytes * len(topology.hosts)
+    counts = [1 << power for power in range(MOST_PIECES.bit_length()) if 1 << power <= total // 4]
+    try:
+        made = [switch_allreduce(topology, total, pieces=count) for count in counts if collective == "allreduce"]
+    except ScheduleError:
+        return None
+    return min(made, key=lambda schedule: simulate(schedule).elapsed_ns, default=None)
 
 
 def _links_back(topology: Topology) -> dict[int, str]:
