@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,7 @@ class _Reader(DescriptionReader):
             for source, destination in edges:  # as in MSCCL: row = destination, column = source
                 made = cost("alpha", betas[destination][source], ("betas", destination, source))
                 links.append((source, destination, made.link_class(f"beta-{made.beta_ns}")))
-            topology = mesh("custom", nodes, gpus, links, remote, nics)
+            topology = self._made(mesh, "custom", nodes, gpus, links, remote, nics)
             if "invbws" in given:
                 matrix = self._matrix(given["invbws"], ("invbws",), gpus)
                 rounded = {(a, b): (matrix[b][a], ("invbws", b, a)) for a, b in edges}
@@ -183,7 +183,7 @@ class _Reader(DescriptionReader):
                 cost("alpha", beta, ("node_betas_list", index)) for index, beta in enumerate(given["node_betas_list"])
             ]
             make: Any = ndv2 if name == "NDv2" else dgx2
-            topology = make(nodes, *kinds, remote, nics)
+            topology = self._made(make, nodes, *kinds, remote, nics)
             if "node_invbws_list" in given:
                 rounded = _by_kind(topology, gpus, given["node_invbws_list"])
         costs = {}
@@ -198,6 +198,12 @@ class _Reader(DescriptionReader):
                     costs[one, other] = round(self._number(*entry) * unit_ns)
         order = DOUBLE_CYCLE if name == "NDv2" else tuple(range(gpus))
         return Machine(topology, gpus, nics, order, costs, size_bytes)
+
+    def _made(self, make: Callable[..., Topology], *values: Any) -> Topology:
+        try:
+            return make(*values)
+        except TopologyError as error:
+            raise self.error(str(error), ()) from None
 
     def _number(self, value: Any, place: Place) -> float:
         text = self.expect(str, value, place)

@@ -189,17 +189,22 @@ def _allowed(piece: Piece, edges: Sequence[Edge], sketch: Sketch, gpus: int, ran
         ahead.setdefault(edges[index].source, []).append(edges[index].destination)
         behind.setdefault(edges[index].destination, []).append(edges[index].source)
     away = _distances(piece.source, ahead)
-    ranks_used: set[int] = set()
     for target in piece.destinations:
         if target not in away:
             raise _wrong(
                 sketch,
                 f"nothing leads from rank {piece.source} to rank {target}: the links, switches and relays that are "
                 "left are no connected network",
-                "gpus_to_sender_rev_map" if sketch.senders else "internode_conn" if sketch.relays else "topology",
+                "internode_sketch"
+                if sketch.senders is None and sketch.relays is None
+                else "internode_conn"
+                if sketch.senders is None
+                else "gpus_to_sender_rev_map",
             )
-        if len(piece.destinations) == ranks - 1:
-            return tuple(index for index in usable if edges[index].destination != piece.source)
+    if len(piece.destinations) == ranks - 1:
+        return tuple(index for index in usable if edges[index].destination != piece.source)
+    ranks_used: set[int] = set()
+    for target in piece.destinations:
         left = _distances(target, behind)
         ranks_used |= {rank for rank in away if rank in left and away[rank] + left[rank] == away[target]}
     return tuple(
