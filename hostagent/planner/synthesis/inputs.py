@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -87,7 +88,8 @@ def read_machine(name: str, path: Path | None, nodes: int, size_bytes: int, unit
     if path is None and name not in PROFILES:
         raise TopologyError(f"{name} has no profile of its own: give it a topology file")
     reader = _Reader(str(path or name))
-    values = reader.compose(reader.text_of(path), "gpus_per_node and betas") if path else PROFILES[name]
+    text = reader.text_of(path) if path else json.dumps(PROFILES[name])
+    values = reader.compose(text, "gpus_per_node and betas")
     return reader.machine(name, values, nodes, size_bytes, unit_us * 1000)
 
 
@@ -195,7 +197,7 @@ class _Reader(DescriptionReader):
                 else:
                     entry = rounded.get(pair)
                 if entry is not None and one != other:
-                    costs[one, other] = round(self._number(*entry) * unit_ns)
+                    costs[one, other] = max(1, round(self._number(*entry) * unit_ns))
         order = DOUBLE_CYCLE if name == "NDv2" else tuple(range(gpus))
         return Machine(topology, gpus, nics, order, costs, size_bytes)
 

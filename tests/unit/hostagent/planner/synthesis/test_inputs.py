@@ -75,7 +75,7 @@ def test_impossible_topology_files(tmp_path: Path, change: dict[str, Any], said:
 def test_a_disconnected_custom_topology(tmp_path: Path) -> None:
     links = [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     profile = {"gpus_per_node": 3, "alpha": 1, "links": links, "betas": [[5] * 3] * 3}
-    with pytest.raises(TopologyError, match="T.json.*no links lead from h0 to h2"):
+    with pytest.raises(TopologyError, match=r"T.json.*no links lead from h0 to h2"):
         planned(tmp_path, {"nnodes": 1}, profile, "custom")
 
 
