@@ -23,7 +23,7 @@ def _mistakes() -> tuple[type[Exception], ...]:
 
 @command(
     argument("machine", metavar="MACHINE", help="NDv2, DGX2, custom, or a topology file (.yaml) of `netsum topology`."),
-    argument("collective", metavar="COLLECTIVE", help="allgather, alltoall, reduce_scatter or allreduce."),
+    argument("collective", metavar="COLLECTIVE", help="Collective: allgather, alltoall, reduce_scatter or allreduce."),
     option("--sketch", metavar="S.json", type=Path, help="Communication sketch, as TACCL's; without: one node."),
     option(
         "--topology", metavar="T.json", type=Path, help="Links' alpha and beta, as TACCL's; without: published ones."

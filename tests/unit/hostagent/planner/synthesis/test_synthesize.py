@@ -25,7 +25,8 @@ def test_ndv2_allgather_is_the_proven_optimum_on_links_that_take_one_message_at_
     file = tmp_path / "T.json"
     file.write_text(json.dumps({"gpus_per_node": 8, "alpha": 0, "node_betas_list": [23, 46]}))
     plan = synthesize(read_machine("NDv2", file, 1, MB), Sketch(), "allgather", MB, time_limit_s=60)
-    assert (plan.routing.time_ns, plan.routing.gap, plan.elapsed_ns) == (69_000, pytest.approx(0, abs=1e-6), 69_000)
+    assert (plan.routing.time_ns, plan.elapsed_ns) == (69_000, 69_000)
+    assert plan.routing.gap == pytest.approx(0, abs=1e-6)
 
 
 def test_an_allreduce_is_the_allgather_backwards_and_forwards() -> None:
