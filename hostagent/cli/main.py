@@ -61,6 +61,13 @@ SCHEDULE = Group(
     },
     "netsum schedule show ring.json",
 )
+PLAN = Group(
+    "Plans before a job runs.",
+    {
+        "synthesize": Entry("plan:synthesize", "Synthesize a collective for a topology and a sketch (TACCL)."),
+    },
+    "netsum plan synthesize NDv2 allgather -o plan.json",
+)
 BENCH = Group(
     "Measure; each figure is next to its baseline from the same run.",
     {
@@ -117,6 +124,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "warm": Entry("warm:warm", "Compile into the cache what the first run would compile."),
     "topology": TOPOLOGY,
     "schedule": SCHEDULE,
+    "plan": PLAN,
     "pspin": PSPIN,
     "bench": BENCH,
 }

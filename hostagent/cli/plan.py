@@ -1,0 +1,163 @@
+"""``netsum plan``: collectives synthesized for a topology."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hostagent.cli.bench.command import parse_size
+from hostagent.cli.options import AS_JSON
+from hostagent.cli.parsing import UsageError, argument, command, flag, number, option
+
+if TYPE_CHECKING:
+    from emulator.network.schedule.schedule import Schedule
+    from hostagent.planner.synthesis.inputs import Machine
+
+
+def _mistakes() -> tuple[type[Exception], ...]:
+    from emulator.network.topology.parts import TopologyError
+
+    return (TopologyError,)
+
+
+@command(
+    argument("machine", metavar="MACHINE", help="NDv2, DGX2, custom, or a topology file (.yaml) of `netsum topology`."),
+    argument("collective", metavar="COLLECTIVE", help="Collective: allgather, alltoall, reduce_scatter or allreduce."),
+    option("--sketch", metavar="S.json", type=Path, help="Communication sketch, as TACCL's; without: one node."),
+    option(
+        "--topology", metavar="T.json", type=Path, help="Links' alpha and beta, as TACCL's; without: published ones."
+    ),
+    option("--size", metavar="SIZE", help="Of a chunk: of a rank (allgather), of a pair of ranks (alltoall), 1 MB."),
+    option("--profiled-size", metavar="SIZE", help="Of the messages that T.json's betas are of; without: --size."),
+    option("--unit-us", metavar="US", type=number(1e-6), help="Microseconds that T.json's numbers count; 1."),
+    option(
+        "--time-limit", metavar="S", type=number(1), help="Seconds for both programs; the best plan so far is taken."
+    ),
+    flag("--separate", help="A message for every piece: do not join neighbors."),
+    flag("--log", help="Print the solver's log: bounds and gap as they improve."),
+    option("-o", "--output", metavar="FILE", type=Path, help="Schedule to write: .json, or MSCCL's .xml."),
+    AS_JSON,
+    mistakes=_mistakes,
+)
+def synthesize(
+    machine: str,
+    collective: str,
+    *,
+    sketch: Path | None = None,
+    topology: Path | None = None,
+    size: str = "1MB",
+    profiled_size: str | None = None,
+    unit_us: float = 1.0,
+    time_limit: float = 60.0,
+    separate: bool = False,
+    log: bool = False,
+    output: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    """Synthesize a collective for GPUs and their links, within a communication sketch (TACCL), and compare it with
+    rings; an allreduce also with one that switches sum.
+
+    Example:
+      netsum plan synthesize NDv2 allgather -o plan.json
+      netsum schedule show plan.json --gantt plan.png
+    """
+    from hostagent.cli.schedule.command import write
+    from hostagent.planner.synthesis.inputs import Sketch, read_sketch
+    from hostagent.planner.synthesis.synthesize import COLLECTIVES, in_switches, rings
+    from hostagent.planner.synthesis.synthesize import synthesize as plan_of
+
+    if collective not in COLLECTIVES:
+        raise UsageError(f"{collective!r}: choose one of {', '.join(COLLECTIVES)}", "COLLECTIVE")
+    size_bytes = parse_size(size)
+    used = read_sketch(sketch) if sketch else Sketch()
+    model = _machine(machine, topology, used.nodes, parse_size(profiled_size or size), unit_us)
+    plan = plan_of(model, used, collective, size_bytes, time_limit_s=time_limit, coalesce=not separate, log=log)
+    found: dict[str, Any] = {
+        "name": plan.schedule.name,
+        "elapsed_ns": plan.elapsed_ns,
+        "messages": len(plan.schedule),
+        "separate_ns": plan.separate_ns,
+        "routing_ns": plan.routing.time_ns,
+        "routing_bound_ns": plan.routing.bound_ns,
+        "routing_gap": plan.routing.gap,
+        "greedy_routing_ns": plan.greedy_ns,
+        "routing_s": plan.routing_s,
+        "messages_s": plan.messages_s,
+        "busiest_link": _busiest(plan.schedule),
+    }
+    best = plan.schedule
+    for name, other in (
+        ("rings_ns", rings(model, collective, size_bytes)),
+        ("in_switches_ns", in_switches(model.topology, collective, size_bytes)),
+    ):
+        if other is not None:
+            found[name] = _elapsed_ns(other)
+            if found[name] < _elapsed_ns(best):
+                best = other
+    found["written"] = best.name
+    if output is not None:
+        write(best, output)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        _print(found)
+    return 0
+
+
+def _machine(name: str, topology: Path | None, nodes: int, size_bytes: int, unit_us: float) -> Machine:
+    from emulator.network.topology.files import read_topology
+    from hostagent.planner.synthesis.inputs import MACHINES, Machine, read_machine
+
+    if name in MACHINES:
+        return read_machine(name, topology, nodes, size_bytes, unit_us)
+    if Path(name).suffix not in (".yaml", ".yml", ".json"):
+        raise UsageError(f"{name!r}: choose one of {', '.join(MACHINES)}, or a topology file", "MACHINE")
+    if topology is not None or nodes > 1:
+        raise UsageError(f"{name} has links of its own, and its hosts are one node", "--topology and --sketch")
+    read = read_topology(Path(name))
+    return Machine(read, len(read.hosts), 1, tuple(range(len(read.hosts))), {}, size_bytes)
+
+
+def _elapsed_ns(schedule: Schedule) -> int:
+    from emulator.network.messages.simulate import simulate
+
+    return simulate(schedule).elapsed_ns
+
+
+def _busiest(schedule: Schedule) -> dict[str, Any]:
+    """Of the links: what goes over the one that is occupied longest."""
+    from emulator.network.schedule.verify import verify
+
+    moved, links = verify(schedule), schedule.topology.links
+
+    def held_ns(index: int) -> float:
+        bits_ns: float = 8e9 * int(moved.link_bytes[index]) / links[index].rate_bps
+        return bits_ns + int(moved.link_messages[index]) * links[index].alpha_ns
+
+    most = max(range(len(links)), key=held_ns)
+    return {
+        "link": links[most].name,
+        "messages": int(moved.link_messages[most]),
+        "bytes": int(moved.link_bytes[most]),
+        "held_ns": round(held_ns(most)),
+    }
+
+
+def _print(found: dict[str, Any]) -> None:
+    def us(name: str) -> str:
+        return f"{found[name] / 1000:,.2f} us"
+
+    proven = "proven optimal" if found["routing_gap"] < 1e-4 else f"gap {100 * found['routing_gap']:.1f} %"
+    print(f"routing   {us('routing_ns')}, {proven}; {found['routing_s']:.1f} s; greedy {us('greedy_routing_ns')}")
+    busiest = found["busiest_link"]
+    print(
+        f"plan      {us('elapsed_ns')}, {found['messages']} messages; {found['messages_s']:.1f} s; one for each piece: "
+        f"{us('separate_ns')}\n"
+        f"busiest   {busiest['link']}: {busiest['held_ns'] / 1000:,.2f} us, {busiest['messages']} messages, "
+        f"{busiest['bytes']:,} bytes"
+    )
+    for name, text in (("rings_ns", "rings"), ("in_switches_ns", "switches")):
+        if name in found:
+            print(f"{text:<10}{us(name)}, {found[name] / found['elapsed_ns']:.2f} times the plan's")
+    print(f"best      {found['written']}")

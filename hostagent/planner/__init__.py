@@ -1,0 +1,1 @@
+"""Plans before a job runs: schedules of collectives."""

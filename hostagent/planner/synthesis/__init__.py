@@ -1,0 +1,1 @@
+"""Collectives synthesized for a topology and a communication sketch, as schedules."""

@@ -1,0 +1,84 @@
+"""What is wrong with a sketch or a topology file is said with its file, line and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from emulator.network.topology.parts import TopologyError
+from hostagent.planner.synthesis.inputs import read_machine, read_sketch
+from hostagent.planner.synthesis.problem import sketched_problem
+from hostagent.planner.synthesis.routing import Orbits
+
+RELAY = {"strategy": "relay", "internode_conn": {"0": [1]}}
+PROFILE = {"gpus_per_node": 8, "alpha": 0.3, "node_betas_list": [23, 46], "remote_alpha": 2.6, "remote_beta": 105}
+
+
+def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PROFILE, machine: str = "NDv2") -> None:
+    for name, each in (("S.json", sketch), ("T.json", profile)):
+        (tmp_path / name).write_text(json.dumps(each, indent=1))
+    read = read_sketch(tmp_path / "S.json")
+    model = read_machine(machine, tmp_path / "T.json", read.nodes, 1_000_000)
+    Orbits(sketched_problem(model, read, "allgather", 1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("sketch", "said"),
+    [
+        ({"nnodes": 2, "symetry_offsets": []}, "unknown field 'symetry_offsets'"),
+        ({"nnodes": 0}, "nnodes: 0 is less than 1"),
+        ({"nnodes": 2}, "internode_sketch.strategy: 2 nodes need a strategy"),
+        ({"nnodes": 2, "internode_sketch": {"strategy": "relay"}}, "internode_conn is missing"),
+        (
+            {"nnodes": 2, "internode_sketch": {**RELAY, "internode_conn": {"0": [9]}}},
+            "internode_conn: there is no GPU 9",
+        ),
+        ({"nnodes": 2, "internode_sketch": {**RELAY, "internode_conn": {}}}, "internode_conn: nothing leads from rank"),
+        (
+            {"nnodes": 2, "internode_sketch": {**RELAY, "gpus_to_sender_rev_map": {"0": [0, 1, 2]}}},
+            "gpus_to_sender_rev_map: nothing leads from rank 3",
+        ),
+        (
+            {"nnodes": 2, "internode_sketch": {**RELAY, "gpus_to_sender_rev_map": {"3": [0]}}},
+            "gpus_to_sender_rev_map.3: GPU 3 is no sender",
+        ),
+        ({"nnodes": 1, "symmetry_offsets": [[1, 5]]}, "symmetry_offsets: groups of 5 ranks do not divide 8"),
+        ({"nnodes": 1, "symmetry_offsets": [[1, 8]]}, "symmetry_offsets: rank 0 sends to rank 1, but rank"),
+        ({"nnodes": 1, "hyperparameters": {"input_chunkup": 3}}, "input_chunkup: 1000000 bytes are not 3 equal"),
+    ],
+)
+def test_impossible_sketches(tmp_path: Path, sketch: dict[str, Any], said: str) -> None:
+    with pytest.raises(TopologyError) as raised:
+        planned(tmp_path, sketch)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gpus_per_node": 4}, "gpus_per_node: a node of NDv2 has 8 GPUs"),
+        ({"node_betas_list": [23]}, "node_betas_list: NDv2 has 2 kinds of links"),
+        ({"alpha": "fast"}, "alpha: 'fast' is not a number"),
+        ({"beta": 1}, "unknown field 'beta'"),
+    ],
+)
+def test_impossible_topology_files(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    with pytest.raises(TopologyError) as raised:
+        planned(tmp_path, {"nnodes": 1}, PROFILE | change)
+    assert said in str(raised.value)
+    assert "T.json:" in str(raised.value)
+
+
+def test_a_disconnected_custom_topology(tmp_path: Path) -> None:
+    links = [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
+    profile = {"gpus_per_node": 3, "alpha": 1, "links": links, "betas": [[5] * 3] * 3}
+    with pytest.raises(TopologyError, match=r"T.json.*no links lead from h0 to h2"):
+        planned(tmp_path, {"nnodes": 1}, profile, "custom")
+
+
+@pytest.mark.parametrize("strategy", ["fully-connected", "direct-map"])
+def test_other_strategies_between_nodes(tmp_path: Path, strategy: str) -> None:
+    planned(tmp_path, {"nnodes": 2, "internode_sketch": {"strategy": strategy}, "symmetry_offsets": [[8, 16]]})

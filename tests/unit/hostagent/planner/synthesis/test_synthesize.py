@@ -1,0 +1,104 @@
+"""Plans of whole machines beside the published figures, and by inversion; every plan is verified in `synthesize`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from emulator.network.messages.simulate import simulate
+from emulator.network.schedule.verify import verify
+from emulator.network.topology.builders import star
+from hostagent.planner import synthesis
+from hostagent.planner.synthesis.inputs import Machine, Sketch, read_machine, read_sketch
+from hostagent.planner.synthesis.problem import sketched_problem
+from hostagent.planner.synthesis.routing import Orbits, greedy_steps, route, routing_time_ns
+from hostagent.planner.synthesis.synthesize import in_switches, rings, synthesize
+
+FOLDER = Path(synthesis.__file__).parent / "sketches"
+MB = 1_000_000
+
+
+def test_ndv2_allgather_is_the_proven_optimum_on_links_that_take_one_message_at_a_time(tmp_path: Path) -> None:
+    """69 us: three pieces over each double link, which no routing goes below; without alpha the plan takes as long."""
+    file = tmp_path / "T.json"
+    file.write_text(json.dumps({"gpus_per_node": 8, "alpha": 0, "node_betas_list": [23, 46]}))
+    plan = synthesize(read_machine("NDv2", file, 1, MB), Sketch(), "allgather", MB, time_limit_s=60)
+    assert (plan.routing.time_ns, plan.elapsed_ns) == (69_000, 69_000)
+    assert plan.routing.gap == pytest.approx(0, abs=1e-6)
+
+
+def test_an_allreduce_is_the_allgather_backwards_and_forwards() -> None:
+    machine = read_machine("NDv2", None, 1, MB)
+    times = {
+        collective: synthesize(machine, Sketch(), collective, MB, time_limit_s=60, coalesce=False).elapsed_ns
+        for collective in ("allgather", "reduce_scatter", "allreduce")
+    }
+    assert times["allgather"] == times["reduce_scatter"] == 69_900
+    assert times["allreduce"] <= 2 * 69_900
+
+
+def test_two_ndv2_with_a_relay_cross_once_and_beat_rings() -> None:
+    sketch = read_sketch(FOLDER / "ndv2-relay.json")
+    machine = read_machine("NDv2", None, 2, MB)
+    plan = synthesize(machine, sketch, "allgather", MB, time_limit_s=4)
+    ring = rings(machine, "allgather", MB)
+    assert ring is not None
+    assert simulate(ring).elapsed_ns == 15 * 107_600
+    assert plan.elapsed_ns <= 960_000
+    assert plan.routing.bound_ns == pytest.approx(8 * 107_000)
+    moved = dict(
+        zip((link.name for link in plan.schedule.topology.links), verify(plan.schedule).link_bytes, strict=True)
+    )
+    assert moved["nic0.0->ib"] == moved["nic1.0->ib"] == 8 * MB
+
+
+def test_small_messages_cross_together(tmp_path: Path) -> None:
+    """One message of 8 KB through the NIC takes 2.6 + 8 * 0.1025 us; eight of 1 KB take 21.62."""
+    sketch = read_sketch(FOLDER / "ndv2-relay.json")
+    machine = read_machine("NDv2", FOLDER.parent / "profiles" / "ndv2-1kb.json", 2, 1000, 0.01)
+    plan = synthesize(machine, sketch, "allgather", 1000, time_limit_s=4)
+    volume = verify(plan.schedule)
+    names = [link.name for link in plan.schedule.topology.links]
+    assert plan.separate_ns >= 8 * 2_702
+    assert plan.elapsed_ns < 8_000
+    assert volume.link_messages[names.index("nic0.0->ib")] <= 2
+
+
+def test_rings_of_two_dgx2_take_a_nic_each() -> None:
+    ring = rings(read_machine("DGX2", None, 2, MB), "allgather", MB)
+    assert ring is not None
+    assert simulate(ring).elapsed_ns == pytest.approx(31 * (2_600 + 105_000 / 8), rel=1e-3)
+
+
+def test_what_symmetry_makes_equal_is_routed_alike() -> None:
+    """And symmetry makes nothing faster than without."""
+    machine = read_machine("NDv2", None, 1, MB)
+    free = route(sketched_problem(machine, Sketch(), "allgather", MB), 20)
+    problem = sketched_problem(machine, Sketch(symmetry=((4, 8),)), "allgather", MB)
+    routing = route(problem, 20)
+    assert routing.time_ns >= free.time_ns
+    if set(routing.steps) != set(greedy_steps(problem)):
+        same, chosen = Orbits(problem), set(routing.steps)
+        alike = [step for number, each in enumerate(problem.allowed) for step in ((number, edge) for edge in each)]
+        firsts = {same.step(step) for step in chosen}
+        assert all((same.step(step) in firsts) == (step in chosen) for step in alike)
+
+
+def test_alltoall_has_a_path_for_each_pair() -> None:
+    machine = read_machine("NDv2", None, 1, MB)
+    problem = sketched_problem(machine, Sketch(), "alltoall", MB)
+    plan = synthesize(machine, Sketch(), "alltoall", MB, time_limit_s=4, coalesce=False)
+    assert plan.routing.time_ns <= routing_time_ns(problem, greedy_steps(problem))
+    assert plan.elapsed_ns >= plan.routing.bound_ns
+
+
+def test_switches_that_sum_beat_the_best_plan_of_hosts_alone() -> None:
+    topology = star(4)
+    machine = Machine(topology, 4, 1, (0, 1, 2, 3), {}, 1 << 20)
+    plan = synthesize(machine, Sketch(), "allreduce", 1 << 20, time_limit_s=4, coalesce=False)
+    summed = in_switches(topology, "allreduce", 1 << 20)
+    assert summed is not None
+    verify(summed)
+    assert simulate(summed).elapsed_ns < 0.75 * plan.elapsed_ns  # n rather than 2(n - 1) pieces on each link
