@@ -39,8 +39,9 @@ class Messages(NamedTuple):
 class Model:
     """The costs of one algorithm's orders. ``order`` [ranks]: the host of each rank, as its number in the costs.
 
-    A message starts when those that it waits for have arrived, and its source has sent, its destination received, the
-    bits of earlier ones. What pairs share beyond their ends (a rack's uplink) is not in a matrix of pairs.
+    A message starts when those that it waits for have arrived, and not before the bits of all earlier ones of its source,
+    and of its destination, can have passed. What pairs share beyond their ends (a rack's uplink) is not in a matrix of
+    pairs.
 
     The cost of a ring is the sum of its hops (messages of S/n bytes): each chunk goes twice around, all at a time, so
     while latencies count more than bits the critical path is twice that, but for the two hops that the last one is
@@ -101,20 +102,21 @@ def hops_ns(hop_ns: Matrix, order: Array) -> float:
 
 @njit
 def critical_path(
-    messages: Messages, order: Array, latency_ns: Matrix, byte_ns: Matrix, finish: Matrix, free: Matrix
+    messages: Messages, order: Array, latency_ns: Matrix, byte_ns: Matrix, finish: Matrix, sent: Matrix
 ) -> tuple[float, float]:
-    """When the last message has arrived, and all messages' times added up; ``finish`` [messages] and ``free``
-    [2, ranks] (of sending and receiving) are overwritten."""
-    free[:] = 0.0
+    """When the last message has arrived, and all messages' times added up; ``finish`` [messages] and ``sent``
+    [2, ranks], the time of the bits that each rank has sent and received, are overwritten."""
+    sent[:] = 0.0
     last = total = 0.0
     for message in range(len(messages.source)):
         source, destination = messages.source[message], messages.destination[message]
-        start = max(free[0, source], free[1, destination])
+        start = max(sent[0, source], sent[1, destination])
         for each in range(messages.after_offsets[message], messages.after_offsets[message + 1]):
             start = max(start, finish[messages.after[each]])
         pair = order[source], order[destination]
         bits = messages.size_bytes[message] * byte_ns[pair]
-        free[0, source] = free[1, destination] = start + bits
+        sent[0, source] += bits
+        sent[1, destination] += bits
         finish[message] = start + latency_ns[pair] + bits
         last = max(last, finish[message])
         total += latency_ns[pair] + bits

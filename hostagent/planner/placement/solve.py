@@ -14,7 +14,7 @@ from hostagent.planner.placement.model import Array, Messages, Model, critical_p
 
 EXACT_RANKS = 9
 """9! orders take a second."""
-RING_WORK, ANNEALING_WORK = 20_000_000, 400_000_000
+RING_WORK, ANNEALING_WORK = 4_000_000, 40_000_000
 """Pairs looked at by kicks, messages by annealing: a second or two, whatever the number of ranks."""
 LEAST_KICKS, LEAST_MOVES = 100, 2_000
 HOT = 0.02
@@ -91,7 +91,7 @@ def _search(model: Model, seed: int) -> NDArray[np.int64]:
     mirrored = [int(f"{rank:0{width}b}"[::-1], 2) for rank in range(model.ranks)]
     far = near[np.argsort(np.argsort(mirrored))]
     start = min((np.arange(model.ranks), near, far), key=model.elapsed_ns)
-    moves = max(LEAST_MOVES, ANNEALING_WORK // len(model.messages.source) // 4)
+    moves = max(LEAST_MOVES, ANNEALING_WORK // len(model.messages.source))
     costs = model.costs.latency_ns, model.costs.byte_ns
     found: NDArray[np.int64] = _anneal(model.messages, *costs, start.astype(np.int64), moves, seed, *model.scratch())
     return found
@@ -99,7 +99,7 @@ def _search(model: Model, seed: int) -> NDArray[np.int64]:
 
 @njit
 def _cheapest(
-    messages: Messages, latency_ns: Matrix, byte_ns: Matrix, hop_ns: Matrix, is_ring: bool, finish: Matrix, free: Matrix
+    messages: Messages, latency_ns: Matrix, byte_ns: Matrix, hop_ns: Matrix, is_ring: bool, finish: Matrix, sent: Matrix
 ) -> Array:
     """The first of the cheapest orders, in lexicographic order; a ring begins with host 0."""
     order = np.arange(len(latency_ns))
@@ -108,7 +108,7 @@ def _cheapest(
         if is_ring:
             cost = path_length(hop_ns, order)
         else:
-            cost = critical_path(messages, order, latency_ns, byte_ns, finish, free)[0]
+            cost = critical_path(messages, order, latency_ns, byte_ns, finish, sent)[0]
         if cost < best_cost * (1 - CLEARLY):
             best[:], best_cost = order, cost
         rise = len(order) - 2
@@ -132,13 +132,13 @@ def _anneal(
     moves: int,
     seed: int,
     finish: Matrix,
-    free: Matrix,
+    sent: Matrix,
 ) -> Array:
     """Swaps of two ranks and reversals of segments. An order's value is its critical path and the mean time that a
     rank's messages take: most moves leave the former, a maximum, as it is."""
     np.random.seed(seed)
     count = len(order)
-    cost, total = critical_path(messages, order, latency_ns, byte_ns, finish, free)
+    cost, total = critical_path(messages, order, latency_ns, byte_ns, finish, sent)
     value = cost + total / count
     best, best_cost, best_value, hot = order.copy(), cost, value, HOT * value
     for move in range(moves):
@@ -147,7 +147,7 @@ def _anneal(
             first, last = last, first
         swaps = np.random.random() < 0.5
         _change(order, first, last, swaps)
-        cost, total = critical_path(messages, order, latency_ns, byte_ns, finish, free)
+        cost, total = critical_path(messages, order, latency_ns, byte_ns, finish, sent)
         other = cost + total / count
         temperature = hot * (1 - move / moves) ** 2
         if other <= value or np.random.random() < np.exp((value - other) / temperature):
