@@ -176,7 +176,7 @@ def evaluate(
     *,
     cloud: str = "4x4x4",
     seeds: int = 3,
-    size: str = "4KiB",
+    size: str = "1KiB",
     noisy: float = 0.0,
     jitter: float = 0.2,
     large: str = "0",
