@@ -54,8 +54,8 @@ def probe(
     seed: int = 1,
     impair: str = "",
 ) -> int:
-    """Measure the round trips of all pairs of ranks, in rounds in which no rank has two partners: of live ranks around a
-    switch (-n), or of ranks at random places of a simulated cloud (--cloud), in virtual time.
+    """Measure the round trips of all pairs of ranks, in rounds in which no rank has two partners: of live ranks around
+    a switch (-n), or of ranks at random places of a simulated cloud (--cloud), in virtual time.
 
     Example:
       netsum ranks probe --cloud 4x4x4 --noisy 0.2 --seed 7 -o costs.json
@@ -129,7 +129,9 @@ def solve(
         print(f"{algorithm}, {model.ranks} ranks, {model.size_bytes} bytes ({how})")
         print(f"cost:      {found.given_cost_ns / 1e3:,.1f} us as given, {found.cost_ns / 1e3:,.1f} us reordered")
         ratio = found.given_elapsed_ns / found.elapsed_ns
-        print(f"predicted: {found.given_elapsed_ns / 1e3:,.1f} us, {found.elapsed_ns / 1e3:,.1f} us: {ratio:.2f}x faster")
+        print(
+            f"predicted: {found.given_elapsed_ns / 1e3:,.1f} us, {found.elapsed_ns / 1e3:,.1f} us: {ratio:.2f}x faster"
+        )
         print(f"order:     {' '.join(hosts)}")
     return 0
 
@@ -138,7 +140,9 @@ def solve(
     argument("order", metavar="ORDER", type=Path, help="Order, as of netsum ranks solve -o."),
     option("--hostfile", metavar="FILE", type=Path, help="Host file to write, for MPI launchers."),
     option("--rankfile", metavar="FILE", type=Path, help="Rank file to write, for Open MPI."),
-    option("--torchrun", metavar="FILE", type=Path, help="Environment to write: source it on each host, then torchrun."),
+    option(
+        "--torchrun", metavar="FILE", type=Path, help="Environment to write: source it on each host, then torchrun."
+    ),
     mistakes=_mistakes,
 )
 def apply(

@@ -51,8 +51,8 @@ def rank_file(order: Order) -> str:
 
 
 def torchrun_environment(order: Order) -> str:
-    """A script to be sourced on every host before torchrun, which reads its options from PET_ variables; with one rank on
-    each host, the rank of the node is the rank. The host is what `hostname` prints."""
+    """A script to be sourced on every host before torchrun, which reads its options from PET_ variables; with one rank
+    on each host, the rank of the node is the rank. The host is what `hostname` prints."""
     names = (shlex.quote(name) for name in order.hosts)
     cases = [f"  {name}) export PET_NODE_RANK={rank} ;;" for rank, name in enumerate(names)]
     return "\n".join(

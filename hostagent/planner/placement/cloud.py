@@ -64,7 +64,9 @@ def make_cloud(shape: tuple[int, ...], seed: int, noisy: float = 0.0, rate_bps: 
     """
     if len(shape) not in (3, 4) or min(shape) < 1 or not 2 <= prod(shape) <= MOST_VMS:
         text = "x".join(map(str, shape))
-        raise PlacementError(f"a cloud of {text}: it is RACKSxMACHINESxVMS, or PODSxRACKSxMACHINESxVMS, to {MOST_VMS:,}")
+        raise PlacementError(
+            f"a cloud of {text}: it is RACKSxMACHINESxVMS, or PODSxRACKSxMACHINESxVMS, to {MOST_VMS:,}"
+        )
     if not 0 <= noisy <= 1:
         raise PlacementError(f"a share of {noisy:g} noisy machines: it is from 0 to 1")
     random = np.random.default_rng(seed)

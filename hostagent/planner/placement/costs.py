@@ -75,7 +75,9 @@ def read_costs(path: str | Path) -> Costs:
         rows = found["latency_ns"]
         count = len(rows) if isinstance(rows, list) else 0
         names = found.get("names", [f"host{index}" for index in range(count)])
-        if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() == name != "" for name in names):
+        if not isinstance(names, list) or not all(
+            isinstance(name, str) and name.strip() == name != "" for name in names
+        ):
             raise PlacementError("this has to be a list of hosts' names", ("names",))
         zeros = [[0] * len(names)] * len(names)
         latency_ns = _matrix("latency_ns", rows, len(names))

@@ -39,9 +39,9 @@ class Messages(NamedTuple):
 class Model:
     """The costs of one algorithm's orders. ``order`` [ranks]: the host of each rank, as its number in the costs.
 
-    A message starts when those that it waits for have arrived, and not before the bits of all earlier ones of its source,
-    and of its destination, can have passed. What pairs share beyond their ends (a rack's uplink) is not in a matrix of
-    pairs.
+    A message starts when those that it waits for have arrived, and not before the bits of all earlier ones of its
+    source, and of its destination, can have passed. What pairs share beyond their ends (a rack's uplink) is not in a
+    matrix of pairs.
 
     The cost of a ring is the sum of its hops (messages of S/n bytes): each chunk goes twice around, all at a time, so
     while latencies count more than bits the critical path is twice that, but for the two hops that the last one is

@@ -57,7 +57,9 @@ def robust(samples_ns: NDArray[np.float64]) -> float:
     return float(np.percentile(samples_ns, PERCENTILE))
 
 
-def probe_cloud(cloud: Cloud, seed: int = 1, jitter: float = 0.2, large_bytes: int = 0, repeats: int = REPEATS) -> Costs:
+def probe_cloud(
+    cloud: Cloud, seed: int = 1, jitter: float = 0.2, large_bytes: int = 0, repeats: int = REPEATS
+) -> Costs:
     """Round trips in virtual time, the pairs of a round at once, ``repeats`` times each.
 
     A sample is longer than the round trip by an exponential share with mean ``jitter``, and some by `SPIKE`.

@@ -14,7 +14,7 @@ from hostagent.planner.placement.model import Array, Messages, Model, critical_p
 
 EXACT_RANKS = 9
 """9! orders take a second."""
-RING_WORK, ANNEALING_WORK = 4_000_000, 40_000_000
+RING_WORK, ANNEALING_WORK = 4_000_000, 20_000_000
 """Pairs looked at by kicks, messages by annealing: a second or two, whatever the number of ranks."""
 LEAST_KICKS, LEAST_MOVES = 100, 2_000
 HOT = 0.02

@@ -85,7 +85,7 @@ def test_the_model_cloud_of_64() -> None:
 
 
 def test_a_ring_does_not_want_what_halving_doubling_wants() -> None:
-    costs = make_cloud((2, 2, 4), 1).costs()
+    costs = random_costs(8, 1)
     ring, doubling = Model("ring", costs, 65_536), Model("hd", costs, 65_536)
     for_ring, for_doubling = solve(ring).order, solve(doubling).order
     assert ring.cost(for_ring) < ring.cost(for_doubling)
