@@ -87,7 +87,7 @@ class Model:
 
 
 @njit(internal=True)
-def path_length(hop_ns: Matrix, order: Array) -> float:
+def path_length(hop_ns: Matrix, order: Array) -> Any:
     total = 0.0
     for position in range(len(order)):
         total += hop_ns[order[position - 1], order[position]]
@@ -95,7 +95,7 @@ def path_length(hop_ns: Matrix, order: Array) -> float:
 
 
 @njit
-def hops_ns(hop_ns: Matrix, order: Array) -> float:
+def hops_ns(hop_ns: Matrix, order: Array) -> Any:
     """The hops of a ring."""
     return path_length(hop_ns, order)
 
