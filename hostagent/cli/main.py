@@ -68,6 +68,16 @@ PLAN = Group(
     },
     "netsum plan synthesize NDv2 allgather -o plan.json",
 )
+RANKS = Group(
+    "Order of ranks: those that exchange most, near each other.",
+    {
+        "probe": Entry("ranks:probe", "Measure round trips between live ranks, or in a simulated cloud."),
+        "solve": Entry("ranks:solve", "Find the cheapest order for an algorithm under measured costs."),
+        "apply": Entry("ranks:apply", "Write an order as a host file, rank file or environment of torchrun."),
+        "evaluate": Entry("ranks:evaluate", "Compare predicted and simulated gains over simulated clouds."),
+    },
+    "netsum ranks solve costs.json --algorithm ring -o order.json",
+)
 BENCH = Group(
     "Measure; each figure is next to its baseline from the same run.",
     {
@@ -125,6 +135,7 @@ COMMANDS: Mapping[str, Entry | Group] = {
     "topology": TOPOLOGY,
     "schedule": SCHEDULE,
     "plan": PLAN,
+    "ranks": RANKS,
     "pspin": PSPIN,
     "bench": BENCH,
 }

@@ -1,1 +1,1 @@
-"""Plans before a job runs: schedules of collectives."""
+"""Plans before a job runs: schedules of collectives, places of ranks."""

@@ -1,0 +1,83 @@
+"""A probe of live ranks: round trips of messages between the ranks of a process group, whatever its backend.
+
+    torchrun --nproc-per-node 1 ... -m hostagent.planner.placement.live costs.json 1048576 gloo
+
+Each rank is in one probe at a time: it goes through the rounds of the tournament, and waits for its partner in each.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from hostagent.planner.placement.costs import Costs, PlacementError, write_costs
+from hostagent.planner.placement.probe import PROBE_BYTES, REPEATS, costs_of, robust, tournament
+
+
+def probe_group(large_bytes: int = 0, repeats: int = REPEATS) -> Costs:
+    """Costs between the ranks of the default group; all of them call it, and all get the same.
+
+    ``large_bytes``: of messages that measure the time of a byte; 0: only latencies are measured. Raises PlacementError,
+    and what the group raises where a rank is lost.
+    """
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    sizes = [PROBE_BYTES, *([large_bytes] if large_bytes else [])]
+    own = torch.full((len(sizes), ranks), torch.nan, dtype=torch.float64)
+    for pairs in tournament(ranks):
+        for pair in pairs:
+            if rank in pair:
+                for row, size_bytes in enumerate(sizes):
+                    samples_ns = _round_trips_ns(pair, rank, torch.zeros(size_bytes, dtype=torch.uint8), repeats)
+                    if rank == pair[0]:
+                        own[row, pair[1]] = robust(samples_ns)
+    everybody = [torch.empty_like(own) for _ in range(ranks)]
+    dist.all_gather(everybody, own)
+    found = torch.stack(everybody, dim=1).numpy()
+    return costs_of(_names(ranks), found[0], found[1] if large_bytes else None, large_bytes)
+
+
+def _round_trips_ns(pair: tuple[int, int], rank: int, message: Tensor, repeats: int) -> np.ndarray:
+    """At the first of a pair; the first exchange, in which one waits for the other, does not count."""
+    first, second = pair
+    steps: list[Callable[[], object]] = [lambda: dist.send(message, second), lambda: dist.recv(message, second)]
+    if rank == second:
+        steps = [lambda: dist.recv(message, first), lambda: dist.send(message, first)]
+    samples_ns = []
+    for _ in range(repeats + 1):
+        begin_ns = time.monotonic_ns()
+        for step in steps:
+            step()
+        samples_ns.append(time.monotonic_ns() - begin_ns)
+    return np.array(samples_ns[1:], np.float64)
+
+
+def _names(ranks: int) -> list[str]:
+    """Of the hosts; where several ranks are on one, of the ranks."""
+    names: list[str] = [""] * ranks
+    dist.all_gather_object(names, socket.gethostname())
+    return names if len(set(names)) == ranks else [f"rank{rank}" for rank in range(ranks)]
+
+
+def main(file: str, large_bytes: str = "0", backend: str = "netsum") -> int:
+    dist.init_process_group(backend)
+    try:
+        costs = probe_group(int(large_bytes))
+        if dist.get_rank() == 0:
+            write_costs(costs, file)
+    except PlacementError as error:
+        print(f"probe: {error}", file=sys.stderr)
+        return 1
+    finally:
+        dist.destroy_process_group()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Probes: who measures whom in which round, what counts of the samples, and a probe of a simulated cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.network.messages.simulate import Sharing, simulate
+from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.parts import Chunks
+from hostagent.planner.placement.cloud import Cloud
+from hostagent.planner.placement.costs import Costs, Matrix
+
+PROBE_BYTES = 8
+"""Of a message that measures latency."""
+REPEATS = 20
+PERCENTILE = 10
+"""Of a pair's samples: delays by other traffic only make samples longer, and the shortest one may be luck."""
+SPIKE_SHARE, SPIKE = 0.02, 10.0
+"""Of simulated samples: the share that is longer by this factor, as of a host that was not scheduled."""
+Pairs: TypeAlias = list[tuple[int, int]]
+
+
+def tournament(ranks: int) -> list[Pairs]:
+    """Rounds in which no rank has two partners, and together every pair once: n - 1 rounds of n / 2 pairs, or n rounds
+    with one rank idle in each where n is odd (the circle method, Kirkman 1847)."""
+    players = [*range(ranks), *([-1] if ranks % 2 else [])]
+    half, rounds = len(players) // 2, []
+    for _ in range(len(players) - 1):
+        both = zip(players[:half], reversed(players[half:]), strict=True)
+        rounds.append([(min(pair), max(pair)) for pair in both if -1 not in pair])
+        players = [players[0], players[-1], *players[1:-1]]
+    return rounds
+
+
+def costs_of(names: Sequence[str], small_ns: Matrix, large_ns: Matrix | None, large_bytes: int) -> Costs:
+    """From round trips [hosts, hosts] of small and large messages, NaN where there are none, in either half.
+
+    Raises PlacementError for a pair without a probe.
+    """
+    small, large = (_both_ways(each) for each in (small_ns, small_ns if large_ns is None else large_ns))
+    byte_ns = np.maximum(large - small, 0) / 2 / max(1, large_bytes - PROBE_BYTES)
+    return Costs(tuple(names), np.maximum(small / 2 - PROBE_BYTES * byte_ns, 0), byte_ns)
+
+
+def _both_ways(matrix: Matrix) -> Matrix:
+    found = np.where(np.isnan(matrix), matrix.T, matrix)
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def robust(samples_ns: NDArray[np.float64]) -> float:
+    """What counts of a pair's round trips."""
+    return float(np.percentile(samples_ns, PERCENTILE))
+
+
+def probe_cloud(
+    cloud: Cloud, seed: int = 1, jitter: float = 0.2, large_bytes: int = 0, repeats: int = REPEATS
+) -> Costs:
+    """Round trips in virtual time, the pairs of a round at once, ``repeats`` times each.
+
+    A sample is longer than the round trip by an exponential share with mean ``jitter``, and some by `SPIKE`.
+    ``large_bytes``: of messages that measure the time of a byte; 0: only latencies are measured.
+    """
+    random = np.random.default_rng(seed)
+
+    def measure(size_bytes: int) -> Matrix:
+        found = np.full((len(cloud.places),) * 2, np.nan)
+        for pairs in tournament(len(cloud.places)):
+            for (i, j), round_trip_ns in zip(pairs, _round_trips_ns(cloud, pairs, size_bytes), strict=True):
+                stretched = round_trip_ns * (1 + random.exponential(jitter, repeats))
+                found[i, j] = robust(stretched * np.where(random.random(repeats) < SPIKE_SHARE, SPIKE, 1.0))
+        return found
+
+    return costs_of(cloud.places, measure(PROBE_BYTES), measure(large_bytes) if large_bytes else None, large_bytes)
+
+
+def _round_trips_ns(cloud: Cloud, pairs: Pairs, size_bytes: int) -> list[int]:
+    chunks = [Chunks(1, size_bytes, (source,), pair) for pair in pairs for source in pair]
+    builder = Builder("probe", cloud.topology, chunks, cloud.places)
+    answers = []
+    for number, (i, j) in enumerate(pairs):
+        there = cloud.route(i, j)
+        back = [link.reverse.name for link in reversed(there)]
+        ping = builder.send(i, j, [2 * number], route=[link.name for link in there])
+        answers.append(builder.send(j, i, [2 * number + 1], route=back, after=[ping]))
+    finish_ns = simulate(builder.build(), Sharing.FAIR).finish_ns
+    return [int(finish_ns[answer]) for answer in answers]
