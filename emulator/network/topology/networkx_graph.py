@@ -9,7 +9,7 @@ from typing import Any
 
 import networkx as nx
 
-from emulator.network.topology.builders import HOST_LINK
+from emulator.network.topology.plan import HOST_LINK
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
 from emulator.network.topology.topology import Topology
 
