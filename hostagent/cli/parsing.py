@@ -147,9 +147,9 @@ def fan_out(text: str) -> tuple[int, ...]:
 def grid(text: str) -> tuple[int, int]:
     """The type of an option that is ROWSxCOLUMNS."""
     parts = text.split("x")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() and 0 < int(part[:9]) for part in parts):
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() and len(part) < 7 and int(part) for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is not ROWSxCOLUMNS, such as 4x4")
-    return int(parts[0][:9]), int(parts[1][:9])
+    return int(parts[0]), int(parts[1])
 
 
 def size(text: str) -> str:

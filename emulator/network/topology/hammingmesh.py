@@ -8,12 +8,12 @@ make the Hamming graph (2-D HyperX), and rows and columns of boards make a torus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeAlias
 
-from emulator.network.topology.check import guess
 from emulator.network.topology.parts import LinkClass, TopologyError
 from emulator.network.topology.plan import HOST_LINK, SWITCH_LINK, Plan, check_counts
 from emulator.network.topology.topology import Topology
@@ -119,7 +119,8 @@ class HammingMesh:
 
     @property
     def name(self) -> str:
-        return f"hxmesh-{self.grid[0]}x{self.grid[1]}-board-{self.board[0]}x{self.board[1]}"
+        shape = f"hxmesh-{self.grid[0]}x{self.grid[1]}-board-{self.board[0]}x{self.board[1]}"
+        return shape if self.radix == RADIX else f"{shape}-radix-{self.radix}"
 
     def row(self, row: int) -> Line:
         columns = self.shape[1]
@@ -169,12 +170,12 @@ class HammingMesh:
     @classmethod
     def of(cls, topology: Topology) -> HammingMesh:
         """The shape of what `hamming_mesh` built. Raises TopologyError."""
-        words = topology.name.split("-")
-        sizes = [tuple(map(int, word.split("x"))) for word in words[1::2] if word.replace("x", "").isdecimal()]
-        if words[0::2] != ["hxmesh", "board"] or [len(size) for size in sizes] != [2, 2]:
+        found = re.fullmatch(r"hxmesh-(\d+)x(\d+)-board-(\d+)x(\d+)(?:-radix-(\d+))?", topology.name, re.ASCII)
+        if found is None:
             text = f"{topology.name!r} is no HammingMesh: a built one is named hxmesh-ROWSxCOLUMNS-board-ROWSxCOLUMNS"
-            raise TopologyError(text + guess(words[0], ["hxmesh"]), ("name",))
-        mesh = cls((sizes[1][0], sizes[1][1]), (sizes[0][0], sizes[0][1]))
+            raise TopologyError(text, ("name",))
+        x, y, a, b, radix = (int(each or RADIX) for each in found.groups())
+        mesh = cls((a, b), (x, y), radix)
         if min(*mesh.board, *mesh.grid) < 1 or len(topology.hosts) != mesh.shape[0] * mesh.shape[1]:
             raise TopologyError(f"{topology.name!r} has not {len(topology.hosts)} hosts", ("name",))
         return mesh
