@@ -48,7 +48,9 @@ TOPOLOGY = Group(
         "draw": Entry("topology:draw", "Draw a topology file."),
         "cost": Entry("topology_hxmesh:cost", "Costs of HammingMesh and fifteen other networks, from counted parts."),
         "bandwidth": Entry("topology_hxmesh:bandwidth", "Bandwidth of alltoall, allreduce or a random permutation."),
-        "allocate": Entry("topology_hxmesh:allocate", "Place jobs on the boards of a HammingMesh, some of them failed."),
+        "allocate": Entry(
+            "topology_hxmesh:allocate", "Place jobs on the boards of a HammingMesh, some of them failed."
+        ),
         "simulate": Entry("topology_simulate:simulate", "Simulate an allreduce frame by frame, in virtual time."),
         "sweep": Entry("topology_sweep:sweep", "Simulate many, in parallel: sizes, losses, windows, seeds."),
     },

@@ -107,7 +107,12 @@ def hamiltonian_cycles(rows: int, columns: int) -> tuple[Int64s, Int64s]:
         row = column = 0
         came = -1
         for step in range(rows * columns):
-            edges = horizontal[row, column], horizontal[row, column - 1], vertical[row, column], vertical[row - 1, column]
+            edges = (
+                horizontal[row, column],
+                horizontal[row, column - 1],
+                vertical[row, column],
+                vertical[row - 1, column],
+            )
             came = next(each for each in range(4) if edges[each] == cycle and each != came)
             ranks[cycle, step], directions[cycle, step] = row * columns + column, came
             row, column = (row + STEPS[came][0]) % rows, (column + STEPS[came][1]) % columns

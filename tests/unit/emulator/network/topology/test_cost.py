@@ -21,7 +21,9 @@ def test_sixteen_costs_to_the_dollar() -> None:
     rows = cost.published()
     assert [row.network.dollars for row in rows] == DOLLARS
     for row in rows:
-        assert row.network.dollars / 1e6 == pytest.approx(row.million_dollars, abs=0.51 if row.network.dollars > 1e8 else 0.06)
+        assert row.network.dollars / 1e6 == pytest.approx(
+            row.million_dollars, abs=0.51 if row.network.dollars > 1e8 else 0.06
+        )
         dragonfly = "Dragonfly" in row.network.name
         assert row.network.diameter == row.diameter + 2 * dragonfly
 
