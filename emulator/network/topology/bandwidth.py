@@ -1,4 +1,4 @@
-"""What bandwidth the links allow to patterns of traffic, where every host spreads what it sends over all shortest routes.
+"""What bandwidth links allow to patterns of traffic, where every host spreads what it sends over all shortest routes.
 
 At each node traffic divides over the links of shortest routes in proportion to the number of routes that go on there.
 So these are bounds from link loads: what switches with perfect queues would reach, under this routing.

@@ -1,4 +1,4 @@
-"""HammingMesh: boards of accelerators in a grid, whose rows and columns have networks of switches (Hoefler et al. 2022).
+"""HammingMesh: boards of accelerators in a grid, whose rows and columns have networks of switches (Hoefler 2022).
 
 A board is a small mesh of accelerators, with four ports each in a plane. The ports that leave boards at their west and
 east edges in one row of accelerators belong to the network of that row; those at north and south edges to that of their
@@ -68,8 +68,11 @@ class Line:
         up, down = _name(self.host(entry), first, number), _name(last, self.host(exit), self.cable(exit))
         if first == last:
             return [[up, down]]
-        cable = entry % (self.radix // 2 // len(self.spines))  # of parallel ones to a spine
-        return [[up, _name(first, spine, cable), _name(spine, last, cable), down] for spine in self.spines]
+        parallel = self.radix // 2 // len(self.spines)  # cables from a leaf to a spine
+        return [
+            [up, _name(first, spine, entry % parallel), _name(spine, last, exit % parallel), down]
+            for spine in self.spines
+        ]
 
     def along(self, start: int, end: int) -> list[str]:
         """Links on one board."""
@@ -81,7 +84,8 @@ class Line:
         board, place = divmod(position, self.width)
         if place < self.width - 1:
             return self.along(position, position + 1)
-        return self.across(2 * board + 1, 2 * ((board + 1) % self.boards))[0]
+        ways = self.across(2 * board + 1, 2 * ((board + 1) % self.boards))
+        return ways[self.leaves.index(self.leaf(2 * board + 1)) % len(ways)]  # neighboring leaves take different spines
 
     def routes(self, start: int, end: int) -> list[list[Hop]]:
         """All shortest ones between two positions, over the network once at most: channel 0 before it, 1 after."""
