@@ -125,7 +125,7 @@ def counted(beside: dist.ProcessGroup) -> list[dict[str, int]]:
     """
     statistics = dist.group.WORLD._channel.statistics()  # type: ignore[union-attr]
     own = {name: statistics.get(f"message/acknowledgements_{name}", 0) for name in ("sent", "received")}
-    own["repeated"] = statistics["retransmissions_sent"] + statistics.get("message/retransmissions_sent", 0)
+    own["repeated"] = sum(statistics.get(f"{kind}retransmissions_sent", 0) for kind in ("", "message/"))
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, own, group=beside)
     ports: dict[int, dict[str, int]] = {}
