@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from emulator.native.jit import njit
 from emulator.network.topology.parts import TopologyError
@@ -70,29 +69,25 @@ def permutation(topology: Topology, seed: int = 1) -> Bound:
         parts[:] = 0
         _spread(graph, host, demand, parts)
         rows.append((np.flatnonzero(parts), parts[parts > 0]))
-    offsets = np.cumsum([0, *(len(links) for links, _ in rows)])
-    flows = csr_array(
-        (np.concatenate([part for _, part in rows]), np.concatenate([links for links, _ in rows]), offsets),
-        shape=(len(hosts), len(rates)),
-    )
-    bps = _fair_rates(flows, rates)
+    flow = np.repeat(np.arange(len(rows)), [len(links) for links, _ in rows])
+    bps = _fair_rates(flow, np.concatenate([r[0] for r in rows]), np.concatenate([r[1] for r in rows]), rates)
     shares = bps / injected_bps
     return Bound(float(bps.mean()), float(bps.min()), float(shares.mean()), float(shares.min()))
 
 
-def _fair_rates(flows: csr_array, rates: Floats) -> Floats:
-    """``flows`` [flow, link]: parts of a flow on links. All grow alike until a link of theirs is full."""
-    found = np.zeros(flows.shape[0])
-    growing = np.ones(flows.shape[0], np.bool_)
+def _fair_rates(flow: Int64s, link: Int64s, part: Floats, rates: Floats) -> Floats:
+    """Part ``part[i]`` of flow ``flow[i]`` is on ``link[i]``. All flows grow alike until a link of theirs is full."""
+    found = np.zeros(flow.max() + 1)
+    growing = np.ones(len(found), np.bool_)
     left = rates.copy()
     while growing.any():
-        load = growing @ flows
+        load = np.bincount(link, part * growing[flow], len(rates))
         used = load > 1e-12
         growth = float((left[used] / load[used]).min())
         found[growing] += growth
         left -= growth * load
         full = used & (left <= 1e-9 * rates)
-        growing &= ~((flows @ full.astype(np.float64)) > 0)
+        growing[flow[full[link]]] = False
     return found
 
 
@@ -108,7 +103,7 @@ def _prepare(topology: Topology) -> tuple[_Graph, Int64s, Floats, Floats]:
     nodes = np.arange(len(index) + 1)
     out, into = np.argsort(source, kind="stable"), np.argsort(destination, kind="stable")
     out_from, in_from = np.searchsorted(source[out], nodes), np.searchsorted(destination[into], nodes)
-    injected_bps = np.bincount(source, rates, len(index))[hosts]
+    injected_bps = np.bincount(source, rates, len(index)).astype(np.float64)[hosts]
     return _Graph(out_from, out, in_from, into, source, destination), hosts, rates, injected_bps
 
 
