@@ -36,8 +36,8 @@ from typing import Any
 
 import networkx as nx
 
-from emulator.network.topology.builders import HOST_LINK
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind
+from emulator.network.topology.plan import HOST_LINK
 from emulator.network.topology.topology import Topology
 from hostagent.cli.bench.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
 from hostagent.protocol.services.aggregator import LANES

@@ -43,9 +43,14 @@ PSPIN = Group(
 TOPOLOGY = Group(
     "Descriptions of networks: nodes, links, their rates and latencies.",
     {
-        "build": Entry("topology:build", "Build a star, tree, leaf-spine, fat tree, torus or ring of racks."),
+        "build": Entry("topology:build", "Build a star, tree, fat tree, torus, HammingMesh or another network."),
         "show": Entry("topology:show", "Check a topology file, and show its nodes, links and properties."),
         "draw": Entry("topology:draw", "Draw a topology file."),
+        "cost": Entry("topology_hxmesh:cost", "Costs of HammingMesh and fifteen other networks, from counted parts."),
+        "bandwidth": Entry("topology_hxmesh:bandwidth", "Bandwidth of alltoall, allreduce or a random permutation."),
+        "allocate": Entry(
+            "topology_hxmesh:allocate", "Place jobs on the boards of a HammingMesh, some of them failed."
+        ),
         "simulate": Entry("topology_simulate:simulate", "Simulate an allreduce frame by frame, in virtual time."),
         "sweep": Entry("topology_sweep:sweep", "Simulate many, in parallel: sizes, losses, windows, seeds."),
     },

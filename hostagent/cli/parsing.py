@@ -144,6 +144,14 @@ def fan_out(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
+def grid(text: str) -> tuple[int, int]:
+    """The type of an option that is ROWSxCOLUMNS."""
+    parts = text.split("x")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() and len(part) < 7 and int(part) for part in parts):
+        raise argparse.ArgumentTypeError(f"{text!r} is not ROWSxCOLUMNS, such as 4x4")
+    return int(parts[0]), int(parts[1])
+
+
 def size(text: str) -> str:
     """The type of an option that is a number of bytes with a unit, which `emulator.ports.units.size_bytes` reads."""
     from emulator.ports.units import size_bytes

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.cli.options import AS_JSON
-from hostagent.cli.parsing import UsageError, argument, command, integer, number, option, refuse
+from hostagent.cli.parsing import UsageError, argument, command, grid, integer, number, option, refuse
 
 if TYPE_CHECKING:
     from emulator.network.topology.topology import Topology
@@ -44,6 +44,7 @@ def _kinds() -> str:
     argument("size", metavar="SIZE", help="Numbers that the kind takes, such as 8 or 4x16."),
     option("--spines", type=integer(1), help="Spine switches of a leaf-spine network."),
     option("--taper", type=number(0), help="Hosts to an uplink of a fat tree; 2: half the bisection. Default: 1."),
+    option("--board", metavar="AxB", type=grid, help="Accelerators on a board of an hxmesh. Default: 2x2."),
     option("--rate", metavar="RATE", help="Rate of a link, in each direction."),
     option("--switch-rate", metavar="RATE", help="Rate of a link between switches. Default: as --rate."),
     option("--latency", metavar="TIME", help="Latency of a link."),
@@ -60,6 +61,7 @@ def build(
     *,
     spines: int | None = None,
     taper: float | None = None,
+    board: tuple[int, int] | None = None,
     rate: str = "10Gbit",
     switch_rate: str | None = None,
     latency: str = "1us",
@@ -84,13 +86,13 @@ def build(
     if output is not None and output.suffix not in FORMATS:
         raise UsageError(f"{output}: a topology's name ends in {', '.join(FORMATS)}", "-o/--output")
     builder = BUILDERS[kind]
-    specific = {"spines": spines, "taper": taper, "switch_rate": switch_rate}
+    specific = {"spines": spines, "taper": taper, "board": board, "switch_rate": switch_rate}
     taken = [name.replace("switch_link", "switch_rate") for name in builder.options]
     refuse(given, f"does not apply to {kind}", *(name for name in specific if name not in taken))
     for name in builder.required:
         if specific[name] is None:
             raise UsageError(f"missing; {kind} needs it", f"--{name}")
-    own: dict[str, Any] = {name: specific[name] for name in ("spines", "taper") if specific[name] is not None}
+    own: dict[str, Any] = {name: specific[name] for name in ("spines", "taper", "board") if specific[name] is not None}
     texts = {"rate": rate, "latency": latency, "alpha": alpha, "queue": queue, "mtu": mtu}
     values = {field: _value(name, field, texts[name]) for name, field in LINK_FIELDS.items()}
     own["host_link"] = LinkClass("host", **values)

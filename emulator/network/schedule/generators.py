@@ -24,14 +24,18 @@ def _builder(
     ranks = len(topology.hosts if places is None else places)
     if ranks < 2:
         raise ScheduleError(f"{name} has at least two ranks, not {ranks}")
+    return Builder(f"{name}-{ranks}", topology, even_chunks(size_bytes, count, ranks), places), ranks
+
+
+def even_chunks(size_bytes: int, count: int, ranks: int) -> list[Chunks]:
+    """``count`` chunks of an allreduce, as alike as elements allow. Raises ScheduleError."""
     elements, rest = divmod(size_bytes, ELEMENT_BYTES)
     if rest or elements < count:
         raise ScheduleError(f"{size_bytes} bytes are not {count} or more elements of {ELEMENT_BYTES} bytes")
     everybody = tuple(range(ranks))
     larger = elements % count
     parts = ((larger, elements // count + 1), (count - larger, elements // count))
-    chunks = [Chunks(many, ELEMENT_BYTES * each, everybody, everybody) for many, each in parts if many]
-    return Builder(f"{name}-{ranks}", topology, chunks, places), ranks
+    return [Chunks(many, ELEMENT_BYTES * each, everybody, everybody) for many, each in parts if many]
 
 
 def ring(topology: Topology, size_bytes: int, places: Sequence[str] | None = None) -> Schedule:

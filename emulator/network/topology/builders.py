@@ -6,67 +6,23 @@ Every builder raises TopologyError for counts that do not make a network. To add
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
-from emulator.network.topology.check import MAX_NODES
-from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
+from emulator.network.topology.hammingmesh import hamming_mesh
+from emulator.network.topology.parts import LinkClass, TopologyError
+from emulator.network.topology.plan import HOST_LINK, SWITCH_LINK, Plan, check_counts
 from emulator.network.topology.topology import Topology
 
-HOST_LINK = LinkClass("host", 10_000_000_000)
-"""Default of links with a host at an end."""
-SWITCH_LINK = LinkClass("switch", 10_000_000_000)
-"""Default of links between switches."""
 MAX_LEVELS = 4
 """Levels of switches of a tree."""
 
 
-@dataclass(slots=True)
-class _Plan:
-    """A topology under construction."""
-
-    name: str
-    nodes: list[Node] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
-    groups: dict[str, list[str]] = field(default_factory=dict)
-    hosts: int = 0
-    _parallel: Counter[frozenset[str]] = field(default_factory=Counter)
-
-    def switch(self, name: str, coordinates: tuple[int, ...] = (), *, group: str = "") -> str:
-        return self._add(Node(name, NodeKind.SWITCH, coordinates), group)
-
-    def host(self, coordinates: tuple[int, ...] = (), *, group: str = "") -> str:
-        self.hosts += 1
-        return self._add(Node(f"h{self.hosts - 1}", NodeKind.HOST, coordinates), group)
-
-    def _add(self, node: Node, group: str) -> str:
-        self.nodes.append(node)
-        if group:
-            self.groups.setdefault(group, []).append(node.name)
-        return node.name
-
-    def rack(self, switch: str, hosts: int, host_link: LinkClass, group: str) -> None:
-        """Hosts at a switch, in its group."""
-        for _ in range(hosts):
-            self.cable(self.host(group=group), switch, host_link)
-
-    def cable(self, one: str, other: str, link_class: LinkClass) -> None:
-        ends = frozenset((one, other))
-        link = Link(one, other, link_class, self._parallel[ends])
-        self._parallel[ends] += 1
-        self.links += [link, link.reverse]
-
-    def topology(self) -> Topology:
-        groups = {name: tuple(members) for name, members in self.groups.items()}
-        return Topology(self.name, tuple(self.nodes), tuple(self.links), groups)
-
-
 def star(hosts: int, *, host_link: LinkClass = HOST_LINK) -> Topology:
     """``hosts`` hosts at one switch s0: as many cables as hosts, diameter 2."""
-    _check_counts("star", hosts + 1, hosts=(hosts, 1))
-    plan = _Plan(f"star-{hosts}")
+    check_counts("star", hosts + 1, hosts=(hosts, 1))
+    plan = Plan(f"star-{hosts}")
     plan.rack(plan.switch("s0"), hosts, host_link, "")
     return plan.topology()
 
@@ -83,8 +39,8 @@ def tree(
     sizes = [prod(fan_outs[:level]) for level in range(len(fan_outs) + 1)]
     if not 1 <= len(fan_outs) <= MAX_LEVELS:
         raise TopologyError(f"tree: {len(fan_outs)} levels of switches; there are 1 to {MAX_LEVELS}")
-    _check_counts("tree", sum(sizes), fan_out=(min(fan_outs), 1))
-    plan = _Plan("tree-" + "x".join(map(str, fan_outs)))
+    check_counts("tree", sum(sizes), fan_out=(min(fan_outs), 1))
+    plan = Plan("tree-" + "x".join(map(str, fan_outs)))
     level = [("root", "s")]
     for number, fan_out in enumerate(fan_outs):
         names = []
@@ -119,8 +75,8 @@ def leaf_spine(
     oversubscription is hosts_per_leaf : spines at equal rates. Groups: rack0, ... of a leaf and its hosts.
     """
     count = leaves * (1 + hosts_per_leaf) + spines
-    _check_counts("leaf-spine", count, leaves=(leaves, 1), hosts_per_leaf=(hosts_per_leaf, 1), spines=(spines, 1))
-    plan = _Plan(f"leaf-spine-{leaves}x{hosts_per_leaf}-{spines}")
+    check_counts("leaf-spine", count, leaves=(leaves, 1), hosts_per_leaf=(hosts_per_leaf, 1), spines=(spines, 1))
+    plan = Plan(f"leaf-spine-{leaves}x{hosts_per_leaf}-{spines}")
     tops = [plan.switch(f"spine{index}") for index in range(spines)]
     for index in range(leaves):
         leaf = plan.switch(f"leaf{index}", group=f"rack{index}")
@@ -149,8 +105,8 @@ def fat_tree(
     if not 1 <= uplinks < radix:
         raise TopologyError(f"fat-tree: a taper of {taper:g} leaves an edge switch of {radix} ports {uplinks} uplinks")
     hosts = radix * half * (radix - uplinks)
-    _check_counts("fat-tree", hosts + radix * (half + uplinks) + uplinks * half)
-    plan = _Plan(f"fat-tree-{radix}" + (f"-taper-{taper:g}" if uplinks != half else ""))
+    check_counts("fat-tree", hosts + radix * (half + uplinks) + uplinks * half)
+    plan = Plan(f"fat-tree-{radix}" + (f"-taper-{taper:g}" if uplinks != half else ""))
     cores = [plan.switch(f"core{index}") for index in range(uplinks * half)]
     for pod in range(radix):
         group = f"pod{pod}"
@@ -172,8 +128,8 @@ def torus(rows: int, columns: int, *, host_link: LinkClass = HOST_LINK) -> Topol
     rows * columns hosts and twice as many cables; diameter floor(rows / 2) + floor(columns / 2). With two rows or
     columns, neighbors have two parallel cables. Coordinates: (row, column). Groups: row0, ..., column0, ...
     """
-    _check_counts("torus", rows * columns, rows=(rows, 2), columns=(columns, 2))
-    plan = _Plan(f"torus-{rows}x{columns}")
+    check_counts("torus", rows * columns, rows=(rows, 2), columns=(columns, 2))
+    plan = Plan(f"torus-{rows}x{columns}")
     grid = [[plan.host((row, column), group=f"row{row}") for column in range(columns)] for row in range(rows)]
     for column in range(columns):
         plan.groups[f"column{column}"] = [grid[row][column] for row in range(rows)]
@@ -192,23 +148,14 @@ def ring_of_racks(
     racks * hosts_per_rack hosts, a switch and a cable between switches for each rack (two racks: two parallel cables);
     diameter 2 + floor(racks / 2). Coordinates: (position,) of a switch. Groups: rack0, ... of a switch and its hosts.
     """
-    _check_counts("ring", racks * (1 + hosts_per_rack), racks=(racks, 2), hosts_per_rack=(hosts_per_rack, 1))
-    plan = _Plan(f"ring-{racks}x{hosts_per_rack}")
+    check_counts("ring", racks * (1 + hosts_per_rack), racks=(racks, 2), hosts_per_rack=(hosts_per_rack, 1))
+    plan = Plan(f"ring-{racks}x{hosts_per_rack}")
     switches = [plan.switch(f"s{index}", (index,), group=f"rack{index}") for index in range(racks)]
     for index, switch in enumerate(switches):
         plan.rack(switch, hosts_per_rack, host_link, f"rack{index}")
     for index, switch in enumerate(switches):
         plan.cable(switch, switches[(index + 1) % racks], switch_link)
     return plan.topology()
-
-
-def _check_counts(kind: str, nodes: int, **counts: tuple[int, int]) -> None:
-    """``counts``: what there are so many of, and how many at least."""
-    for name, (count, least) in counts.items():
-        if count < least:
-            raise TopologyError(f"{kind}: {count} {name.replace('_', ' ')}; at least {least}")
-    if nodes > MAX_NODES:
-        raise TopologyError(f"{kind}: {nodes:,} nodes; at most {MAX_NODES:,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,5 +183,6 @@ BUILDERS: Mapping[str, Builder] = {
     "fat-tree": Builder("RADIX", lambda size, **options: fat_tree(*size, **options), ("taper", "switch_link")),
     "torus": Builder("ROWSxCOLUMNS", lambda size, **options: torus(*size, **options), ()),
     "ring": Builder("RACKSxHOSTS", lambda size, **options: ring_of_racks(*size, **options)),
+    "hxmesh": Builder("ROWSxCOLUMNS", lambda size, **options: hamming_mesh(size, **options), ("board", "switch_link")),
 }
 """By the names of `netsum topology build`."""

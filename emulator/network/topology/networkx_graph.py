@@ -9,8 +9,8 @@ from typing import Any
 
 import networkx as nx
 
-from emulator.network.topology.builders import HOST_LINK
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
+from emulator.network.topology.plan import HOST_LINK
 from emulator.network.topology.topology import Topology
 
 CLASS_FIELDS = tuple(each.name for each in fields(LinkClass) if each.name != "name")

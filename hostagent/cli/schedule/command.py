@@ -46,9 +46,10 @@ def _naming(file: Path) -> Iterator[None]:
 
 def _algorithms() -> str:
     from emulator.network.schedule.generators import GENERATORS
+    from emulator.network.schedule.grids import GRID_GENERATORS
 
     shown = []
-    for name, each in GENERATORS.items():
+    for name, each in {**GENERATORS, **GRID_GENERATORS}.items():
         text = (each.__doc__ or "").splitlines()[0].replace("``", "")
         shown.append(textwrap.fill(text, 80, initial_indent=f"  {name:<20}", subsequent_indent=" " * 22))
     lines = "\n".join(shown)
@@ -71,12 +72,14 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
       netsum schedule build ring net.yaml --size 1MiB -o ring.json
     """
     from emulator.network.schedule.generators import GENERATORS
+    from emulator.network.schedule.grids import GRID_GENERATORS
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.files import read_topology
 
-    if algorithm not in GENERATORS:
-        raise UsageError(f"{algorithm!r}: choose one of {', '.join(GENERATORS)}", "ALGORITHM")
-    schedule = GENERATORS[algorithm](read_topology(topology), parse_size(size))
+    builders = {**GENERATORS, **GRID_GENERATORS}
+    if algorithm not in builders:
+        raise UsageError(f"{algorithm!r}: choose one of {', '.join(builders)}", "ALGORITHM")
+    schedule = builders[algorithm](read_topology(topology), parse_size(size))
     verify(schedule)
     write(schedule, output)
     return 0

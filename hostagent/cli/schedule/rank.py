@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,11 +62,11 @@ def main(file: str, lanes: int, seed: int) -> int:
 
 def measure(executor: Executor, lanes: int, seed: int, beside: dist.ProcessGroup) -> Outcome:
     """All ranks call it; ``beside``: a group of them that does not use the switch."""
-    before = settled(beside)
+    before = settled(executor, beside)
     dist.barrier(group=beside)
     elapsed_s, wrong = run(executor, seed)
     dist.barrier(group=beside)
-    after = settled(beside)
+    after = settled(executor, beside)
     if wrong:
         print(f"rank {executor.rank}: wrong sums in chunks {wrong[:8]}", file=sys.stderr)
     is_wrong = torch.tensor([int(bool(wrong))])
@@ -105,27 +106,29 @@ def contribution(schedule: Schedule, chunk: int, rank: int, seed: int) -> Tensor
     return torch.randint(-(1 << 20), 1 << 20, (count,), dtype=torch.int32, generator=generator)
 
 
-def settled(beside: dist.ProcessGroup) -> list[dict[str, int]]:
+def settled(executor: Executor, beside: dist.ProcessGroup) -> list[dict[str, int]]:
     """`counted`, when no frames are on their way any more."""
     end_s = time.monotonic() + PATIENCE_S
-    now = counted(beside)
+    now = counted(executor, beside)
     while True:
         time.sleep(STILL_S)
-        before, now = now, counted(beside)
+        before, now = now, counted(executor, beside)
         done = torch.tensor([int(now == before or time.monotonic() > end_s)])
         dist.broadcast(done, 0, group=beside)
         if done[0]:
             return now
 
 
-def counted(beside: dist.ProcessGroup) -> list[dict[str, int]]:
+def counted(executor: Executor, beside: dist.ProcessGroup) -> list[dict[str, int]]:
     """Of each rank: bytes at its port as the switch counts them, acknowledgements apart, and frames it has repeated.
 
     Only rank 0 asks the switch: others get no bytes.
     """
-    statistics = dist.group.WORLD._channel.statistics()  # type: ignore[union-attr]
-    own = {name: statistics.get(f"message/acknowledgements_{name}", 0) for name in ("sent", "received")}
-    own["repeated"] = statistics["retransmissions_sent"] + statistics.get("message/retransmissions_sent", 0)
+    statistics: Counter[str] = Counter()
+    for group in (dist.group.WORLD, *executor.groups):
+        statistics.update(group._channel.statistics())  # type: ignore[union-attr]
+    own = {name: statistics[f"message/acknowledgements_{name}"] for name in ("sent", "received")}
+    own["repeated"] = statistics["retransmissions_sent"] + statistics["message/retransmissions_sent"]
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, own, group=beside)
     ports: dict[int, dict[str, int]] = {}

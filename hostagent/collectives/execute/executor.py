@@ -147,6 +147,12 @@ class Executor:
             return set(columns.group.row(number).tolist())
         return {int(columns.source[number]), int(columns.destination[number])}
 
+    @property
+    def groups(self) -> list[dist.ProcessGroup]:
+        """Of collectives, those with this rank as a member; without the group of the schedule itself."""
+        own = (group for members, group in self._groups.items() if self.rank in members)
+        return [group for group in own if group is not None and group is not self.group]
+
     def _made_groups(self) -> dict[tuple[int, ...], dist.ProcessGroup | None]:
         """A process group for each set of members; all ranks make all of them, in the same order."""
         found: dict[tuple[int, ...], dist.ProcessGroup | None] = {tuple(range(self.schedule.ranks)): self.group}

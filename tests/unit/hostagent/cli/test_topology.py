@@ -67,7 +67,10 @@ def test_show_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ("build hypercube 3", "build: KIND: 'hypercube': choose one of star, tree, leaf-spine, fat-tree, torus, ring."),
+        (
+            "build hypercube 3",
+            "build: KIND: 'hypercube': choose one of star, tree, leaf-spine, fat-tree, torus, ring, hxmesh.",
+        ),
         ("build torus 4", "build: SIZE: '4' is not ROWSxCOLUMNS, such as 4x4."),
         ("build star 4x4", "build: SIZE: '4x4' is not HOSTS, such as 4."),
         ("build star four", "build: SIZE: 'four' is not HOSTS"),

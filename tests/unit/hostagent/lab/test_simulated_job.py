@@ -10,8 +10,9 @@ import pytest
 from emulator.native.pages import address_of
 from emulator.network.messages.simulate import Sharing, simulate
 from emulator.network.schedule.generators import switch_allreduce
-from emulator.network.topology.builders import HOST_LINK, fat_tree, leaf_spine, star, tree
+from emulator.network.topology.builders import fat_tree, leaf_spine, star, tree
 from emulator.network.topology.parts import LinkClass, TopologyError
+from emulator.network.topology.plan import HOST_LINK
 from emulator.network.topology.topology import Topology
 from hostagent.lab import simulated_job
 from hostagent.lab.simulated_job import UDP_TUNNEL_BYTES, Call, SimulatedJob, SimulationFailed, Tensors

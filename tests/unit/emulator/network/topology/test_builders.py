@@ -10,7 +10,6 @@ import pytest
 
 from emulator.network.topology.builders import (
     BUILDERS,
-    HOST_LINK,
     fat_tree,
     leaf_spine,
     ring_of_racks,
@@ -20,6 +19,7 @@ from emulator.network.topology.builders import (
 )
 from emulator.network.topology.check import MAX_NODES
 from emulator.network.topology.parts import LinkClass, NodeKind, TopologyError
+from emulator.network.topology.plan import HOST_LINK
 from emulator.network.topology.routes import bisection_bps, diameter
 from emulator.network.topology.topology import Topology
 
@@ -158,6 +158,7 @@ def test_the_table_calls_every_builder() -> None:
         "fat-tree": BUILDERS["fat-tree"].build((4,), taper=1.0),
         "torus": BUILDERS["torus"].build((2, 3)),
         "ring": BUILDERS["ring"].build((2, 3)),
+        "hxmesh": BUILDERS["hxmesh"].build((2, 2), board=(1, 2)),
     }
     assert built.keys() == BUILDERS.keys()
     assert all(topology.name.startswith(kind) for kind, topology in built.items())

@@ -4,9 +4,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from emulator.network.topology.builders import BUILDERS, HOST_LINK, fat_tree, leaf_spine, torus
+from emulator.network.topology.builders import BUILDERS, fat_tree, leaf_spine, torus
 from emulator.network.topology.networkx_graph import from_networkx, to_networkx
 from emulator.network.topology.parts import LinkClass, NodeKind, TopologyError
+from emulator.network.topology.plan import HOST_LINK
 from emulator.network.topology.routes import diameter
 
 BUILT = [
