@@ -55,6 +55,7 @@ def mixed(topology):
 def main():
     dist.init_process_group("netsum" if LANES else "gloo")
     beside = dist.new_group(backend="gloo")
+    dist.barrier()  # with the first operation a rank gets its port
     topology = star(RANKS)
     schedules = [build(topology, SIZE) for build in GENERATORS.values()]
     for schedule in [*schedules, allgather(topology), mixed(topology)]:
