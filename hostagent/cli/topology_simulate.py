@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.cli.bench.command import parse_size
-from hostagent.cli.options import AS_JSON, check_capture
+from hostagent.cli.options import AS_JSON, LANES, check_capture, check_lanes
 from hostagent.cli.parsing import UsageError, command, integer, number, option
 from hostagent.cli.topology import FILE
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from emulator.network.topology.topology import Topology
     from hostagent.lab.simulated_job import Call, SimulatedJob
 
-LANES = (64, 256, 512, 1024, 2048)
 QUIET_S = 2.0
 MOST_SHOWN = 12
 """Links in the table."""
@@ -43,7 +42,7 @@ def _mistakes() -> tuple[type[Exception], ...]:
     option("--calls", type=integer(1), help="Allreduces, one after another: the first one learns the path."),
     option("--hosts", type=integer(2), help="Number of hosts that take part, the first ones. Default: all."),
     option("--root", metavar="SWITCH", help="Root of the tree of switches. Default: nearest to the farthest host."),
-    option("--lanes", type=integer(), help=f"Integers in a frame: {', '.join(map(str, LANES))}."),
+    LANES,
     option("--window", type=integer(1, 2048), help="Slots of the job, a power of two."),
     option("--loss", type=number(0), help="Probability that a link loses a frame."),
     option(
@@ -100,15 +99,8 @@ def simulate(
     from emulator.network.topology.files import read_topology
     from emulator.ports.pcap.writer import CaptureWriter
 
-    if lanes not in LANES:
-        raise UsageError(f"{lanes}: choose one of {', '.join(map(str, LANES))}", "--lanes")
-    if window & (window - 1):
-        raise UsageError(f"{window} is no power of two", "--window")
-    if loss >= 1:
-        raise UsageError(f"{loss:g} is not below 1", "--loss")
-    elements = parse_size(size) // 4
-    if elements == 0:
-        raise UsageError(f"{size!r}: a tensor has at least 4 bytes", "--size")
+    check_job(lanes, window, loss)
+    elements = parse_elements(size)
     topology = read_topology(file)
     script = read_faults(faults, topology) if faults is not None else None
     captured = _links_named(links, topology) if links else ()
@@ -181,6 +173,23 @@ def _tell(job: SimulatedJob, ended: str) -> None:
         said.append(f"the calls ended before the faults from {due_ns / 1e9:g} s on")
     for text in said:
         print(f"netsum topology simulate: {text}", file=sys.stderr)
+
+
+def check_job(lanes: int, window: int, loss: float) -> None:
+    """Raises UsageError for what no simulated job has."""
+    check_lanes(lanes)
+    if window & (window - 1):
+        raise UsageError(f"{window} is no power of two", "--window")
+    if loss >= 1:
+        raise UsageError(f"{loss:g} is not below 1", "--loss")
+
+
+def parse_elements(size: str) -> int:
+    """Number of floats in a tensor of that size. Raises UsageError."""
+    elements = parse_size(size) // 4
+    if elements == 0:
+        raise UsageError(f"{size!r}: a tensor has at least 4 bytes", "--size")
+    return elements
 
 
 @contextmanager

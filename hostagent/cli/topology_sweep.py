@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import statistics
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hostagent.cli.bench.command import parse_size
 from hostagent.cli.options import AS_JSON
 from hostagent.cli.parsing import UsageError, argument, command, integer, number, repeated
 from hostagent.cli.sweeps import SWEEP, with_progress
-from hostagent.cli.topology_simulate import LANES
+from hostagent.cli.topology_simulate import check_job, parse_elements
 
 if TYPE_CHECKING:
     from emulator.sweep import Row
@@ -65,22 +65,16 @@ def sweep(
     from emulator.sweep import run_all
     from hostagent.lab.network_sweep import ELEMENT_BYTES, grid, key_of, run_point
 
-    sizes = [parse_size(text) for text in size or ["1MB"]]
-    for given, bytes_ in zip(size or (), sizes, strict=False):
-        if bytes_ < ELEMENT_BYTES:
-            raise UsageError(f"{given!r}: a tensor has at least {ELEMENT_BYTES} bytes", "--size")
-    for each in lanes or ():
-        if each not in LANES:
-            raise UsageError(f"{each}: choose one of {', '.join(map(str, LANES))}", "--lanes")
-    for each in window or ():
-        if each & (each - 1):
-            raise UsageError(f"{each} is no power of two", "--window")
-    if max(loss or [0]) >= 1:
-        raise UsageError(f"{max(loss or [0]):g} is not below 1", "--loss")
+    sizes = [ELEMENT_BYTES * parse_elements(text) for text in size or ["1MB"]]
+    lanes, windows, losses = lanes or [256], window or [128], loss or [0.0]
+    for job in product(lanes, windows, losses):
+        check_job(*job)
     topologies = [read_topology(file) for file in files]
     if len({topology.name for topology in topologies}) < len(topologies):
-        raise UsageError("two topologies have one name, so their rows could not be told apart; change a file's name:")
-    points = grid(topologies, hosts or [], sizes, lanes or [256], window or [128], loss or [0.0], seed or [1])
+        raise UsageError(
+            "two topologies have one name, so their rows could not be told apart; change the name in one of the files"
+        )
+    points = grid(topologies, hosts or [], sizes, lanes, windows, losses, seed or [1])
     rows = with_progress(
         len(points),
         lambda done: run_all(run_point, points, key=key_of, file=csv, workers=workers, dask=dask, done=done),

@@ -73,9 +73,7 @@ class Builder:
         route: Sequence[str] | None = None,
         after: Iterable[int] = (),
     ) -> int:
-        chunks = _ascending(chunks)
-        waits = self._waits(after, (_Access.READ, [source], chunks), (_Access.WRITE, [destination], chunks))
-        return self._add(Send(source, destination, chunks, self._route(source, destination, route), waits))
+        return self._message(Send, _Access.WRITE, source, destination, chunks, route, after)
 
     def reduce(
         self,
@@ -86,9 +84,21 @@ class Builder:
         route: Sequence[str] | None = None,
         after: Iterable[int] = (),
     ) -> int:
+        return self._message(Reduce, _Access.ADD, source, destination, chunks, route, after)
+
+    def _message(
+        self,
+        kind: type[Send] | type[Reduce],
+        access: _Access,
+        source: int,
+        destination: int,
+        chunks: Iterable[int],
+        route: Sequence[str] | None,
+        after: Iterable[int],
+    ) -> int:
         chunks = _ascending(chunks)
-        waits = self._waits(after, (_Access.READ, [source], chunks), (_Access.ADD, [destination], chunks))
-        return self._add(Reduce(source, destination, chunks, self._route(source, destination, route), waits))
+        waits = self._waits(after, (_Access.READ, [source], chunks), (access, [destination], chunks))
+        return self._add(kind(source, destination, chunks, self._route(source, destination, route), waits))
 
     def collective(
         self,
