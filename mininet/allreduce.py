@@ -1,4 +1,4 @@
-"""Time of an allreduce on hosts with slow links: summed in the network, and by gloo's ring beside it.
+"""Time of an allreduce on hosts with slow links: summed in the network, and by gloo's ring.
 
 sudo .venv/bin/python mininet/allreduce.py --workers 4 --rate 50,100 --sizes 1MB,8MB --out results
 sudo .venv/bin/python mininet/allreduce.py --loss 0,0.1%,1%,5% --impair 'delay=1ms&seed=7' --slow 3=10 --out loss
@@ -7,7 +7,7 @@ sudo .venv/bin/python mininet/allreduce.py --jobs 2 --aggregator p4,server --out
 sudo .venv/bin/python mininet/allreduce.py --workers 2 --tcp 1 --rate 50 --out shares
 sudo .venv/bin/python mininet/allreduce.py --jobs 2 --slots 0,64,128,256,512 --out slots
 sudo .venv/bin/python mininet/allreduce.py --faults faults.yaml --calls 20 --out faults
-sudo .venv/bin/python mininet/allreduce.py --rate 50,100 --sizes 1MB,4MB,16MB --beside virtual --out beside
+sudo .venv/bin/python mininet/allreduce.py --rate 50,100 --sizes 1MB,4MB,16MB --compare virtual --out compared
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ import json
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from experiment import (
-    BESIDE,
     LOSS,
     OVERFLOW,
     RATE,
     SIZE,
     SLOTS,
+    VIRTUAL_MS,
+    Point,
     Row,
     Setting,
     add_network_options,
+    check_combinations,
     check_network_options,
     choose_network,
     columns_of,
@@ -36,15 +37,13 @@ from experiment import (
     draw,
     draw_shares,
     origin,
+    points,
     publish,
     record,
-    running,
-    settings,
     sizes,
     slot_counts,
-    summing,
 )
-from networks import CENTRE, ETHERNET_MTU_BYTES, TcpFlows, tree_topology
+from networks import CENTRE, Network, TcpFlows, tree_topology
 from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
@@ -55,6 +54,15 @@ from hostagent.protocol.window import MOST_BY_SOCKETS
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "allreduce_rank.py")
 MOST_JOBS = 4
 MOST_FLOWS = 8
+CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+EXCLUDED = {
+    "jobs": ("tree", "faults", "on"),
+    "tcp": ("tree", "faults", "compare", "on", "mtu"),  # queues count frames: TCP's are as long at an MTU of 1500 only
+    "slots": ("tree", "faults", "tcp", "aggregator", "on"),
+    "compare": ("jobs", "faults", "slots", "aggregator", "on"),
+    "faults": ("tree", "aggregator"),
+}
+"""What an option cannot be measured with; ``on``: --on virtual."""
 MEASURED = ("times_s", "sent_bytes", "received_bytes")
 ONE_FRAME_CALLS = 21
 
@@ -62,35 +70,30 @@ ONE_FRAME_CALLS = 21
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """A row for each timed call, as they come."""
     common = origin(options)
-    for setting in settings(options, spare=int(options.tcp > 0)):
-        with running(options, setting) as network:
-            for place in options.places:
-                parameters = setting.columns(place)
-                rate_and_loss = {name: parameters.pop(name) for name in ("rate_mbit", "loss")}
-                with summing(options, network, setting, place, options.jobs) as controller:
-                    beside = in_virtual_time(network, setting, controller) if options.beside else None
-                    for size_bytes in options.sizes:
-                        control = options.tcp_control if options.tcp else ""
-                        sharing = {"jobs": options.jobs, "tcp": options.tcp, "tcp_control": control}
-                        row = {**common, **sharing, **rate_and_loss, "size_bytes": size_bytes, **parameters}
-                        all_bits = 8 * size_bytes * (options.jobs + options.tcp)
-                        row["links_alone_ms"] = round(all_bits / 1e3 / links_mbit(options, setting, place), 3)
-                        before = at_server(network, setting)
-                        said, tcp_mbit = beside_tcp(options, network, controller, row)
-                        each = (at_server(network, setting) - before) // (options.jobs * (1 + options.calls))
-                        also = {} if setting.slots is None else {"server_received_bytes": each}
-                        bits = 8 * size_bytes * crossings(place, options.workers)
-                        yield from ({**measured, **also} for measured in rows_of(row, said, bits, tcp_mbit, beside))
+    sharing = {"jobs": options.jobs, "tcp": options.tcp, "tcp_control": options.tcp_control or ""}
+    for at in points(options, int(options.tcp > 0), options.jobs):
+        parameters = at.setting.columns(at.place)
+        rate_and_loss = {name: parameters.pop(name) for name in ("rate_mbit", "loss")}
+        simulated = in_virtual_time(at) if options.compare else None
+        for size_bytes in options.sizes:
+            row = {**common, **sharing, **rate_and_loss, "size_bytes": size_bytes, **parameters}
+            all_bits = 8 * size_bytes * (options.jobs + options.tcp)
+            row["links_alone_ms"] = round(all_bits / 1e3 / links_mbit(options, at.setting, at.place), 3)
+            before = at_server(at)
+            said, tcp_mbit = with_tcp(options, at, row)
+            each = (at_server(at) - before) // (options.jobs * (1 + options.calls))
+            also = {} if at.setting.slots is None else {"server_received_bytes": each}
+            bits = 8 * size_bytes * crossings(at.place, options.workers)
+            yield from ({**measured, **also} for measured in rows_of(row, said, bits, tcp_mbit, simulated))
 
 
-def beside_tcp(
-    options: argparse.Namespace, network: Any, controller: str, row: Row
-) -> tuple[list[Said], Sequence[float]]:
+def with_tcp(options: argparse.Namespace, at: Point, row: Row) -> tuple[list[Said], Sequence[float]]:
     """What ranks say, of each job, and what TCP flows have carried meanwhile: Mbit/s of each."""
     if not options.tcp:
-        return said_by(options, network, controller, row), ()
-    with network.tcp(TcpFlows(options.tcp, options.tcp_control)) as carried:
-        said = said_by(options, network, controller, row)
+        return said_by(options, at, row), ()
+    assert isinstance(at.network, Network)
+    with at.network.tcp(TcpFlows(options.tcp, options.tcp_control)) as carried:
+        said = said_by(options, at, row)
         ranks = [rank for job in said for rank in job]
         from_s = max(rank["starts_s"][0] for rank in ranks)
         return said, carried(from_s, min(rank["starts_s"][-1] + rank["times_s"][-1] for rank in ranks))
@@ -107,47 +110,47 @@ def links_mbit(options: argparse.Namespace, setting: Setting, place: str) -> flo
     return min(slowest_mbit, setting.uplink_mbit / (options.workers * (1 - share))) if share < 1 else slowest_mbit
 
 
-def at_server(network: Any, setting: Setting) -> int:
+def at_server(at: Point) -> int:
     """Bytes that the overflow server's node has received; 0 where there is none."""
-    return 0 if setting.slots is None else int(network.received_bytes(CENTRE))
+    if at.setting.slots is None:
+        return 0
+    assert isinstance(at.network, Network)
+    return at.network.received_bytes(CENTRE)
 
 
-def said_by(options: argparse.Namespace, network: Any, controller: str, row: Row) -> list[Said]:
+def said_by(options: argparse.Namespace, at: Point, row: Row) -> list[Said]:
     """Of each job, what its ranks say of their calls."""
-    if isinstance(network, VirtualNetwork):
-        return [network.calls(row["size_bytes"], options.calls)]
-    hosts = network.topology.hosts[: options.workers]
-    return live_ranks(network, controller, row["backend"], row["size_bytes"], options.calls, options.jobs, hosts)
+    if isinstance(at.network, VirtualNetwork):
+        return [at.network.calls(row["size_bytes"], options.calls)]
+    hosts = at.network.topology.hosts[: options.workers]
+    return live_ranks(at, row["backend"], row["size_bytes"], options.calls, options.jobs, hosts)
 
 
 def live_ranks(
-    network: Any,
-    controller: str,
-    backend: str,
-    size_bytes: int,
-    calls: int,
-    jobs: int = 1,
-    hosts: Sequence[str] = (),
+    at: Point, backend: str, size_bytes: int, calls: int, jobs: int = 1, hosts: Sequence[str] = ()
 ) -> list[Said]:
     """The same of a live network; ``hosts``: the first ones, if not all have ranks."""
     words = [RANK_SCRIPT, backend, *map(str, (size_bytes, calls, jobs))]
-    return [[json.loads(out.splitlines()[-1]) for out in job] for job in network.ranks(words, controller, jobs, hosts)]
+    outputs = at.network.ranks(words, at.controller, jobs, hosts)
+    return [[json.loads(out.splitlines()[-1]) for out in job] for job in outputs]
 
 
-def in_virtual_time(network: Any, setting: Setting, controller: str) -> VirtualNetwork:
+def in_virtual_time(at: Point) -> VirtualNetwork:
     """A live network's copy, with the delays of its processes."""
-    copy = VirtualNetwork(setting.topology(), setting.impairments)
-    copy.learn_delay(live_ranks(network, controller, "netsum", ONE_FRAME_BYTES, ONE_FRAME_CALLS)[0])
+    copy = VirtualNetwork(at.setting.topology(), at.setting.impairments)
+    copy.learn_delay(live_ranks(at, "netsum", ONE_FRAME_BYTES, ONE_FRAME_CALLS)[0])
     return copy
 
 
 def rows_of(
-    row: Row, said: Sequence[Said], bits: float, tcp_mbit: Sequence[float], beside: VirtualNetwork | None
+    row: Row, said: Sequence[Said], bits: float, tcp_mbit: Sequence[float], simulated: VirtualNetwork | None
 ) -> Iterator[Row]:
     """A row for each job's call, from what its ranks say, and a copy in virtual time. ``bits``: what a call takes to
-    each host; ``tcp_mbit``: of flows beside the jobs."""
+    each host; ``tcp_mbit``: of concurrent flows."""
     jobs = [list(columns_of(ranks, MEASURED)) for ranks in said]
-    copied = copies(row["size_bytes"], said[0], jobs[0], beside) if beside is not None else [{} for _ in jobs[0]]
+    copied: list[Row] = [{} for _ in jobs[0]]
+    if simulated is not None:
+        copied = copies(row["size_bytes"], said[0], jobs[0], simulated)
     rates_mbit = [bits / 1e6 / statistics.fmean(time_s for time_s, *_ in calls) for calls in jobs]
     index = round(jain([*rates_mbit, *tcp_mbit]), 4)
     for job, (calls, rate_mbit) in enumerate(zip(jobs, rates_mbit, strict=True), 1):
@@ -159,14 +162,14 @@ def rows_of(
             yield {**row, "job": job, "call": call, **measured, **copied[call - 1]}
 
 
-def copies(size_bytes: int, live: Said, calls: Sequence[tuple[float, ...]], beside: VirtualNetwork) -> list[Row]:
+def copies(size_bytes: int, live: Said, calls: Sequence[tuple[float, ...]], simulated: VirtualNetwork) -> list[Row]:
     """Columns of a copy's calls, of which each begins as the live one."""
     found = []
-    for (live_s, *_), (virtual_s, *_) in zip(
-        calls, columns_of(beside.calls(size_bytes, len(calls), live), MEASURED), strict=True
-    ):
+    host_delay_us = simulated.host_delay_ns / 1e3
+    copied = columns_of(simulated.calls(size_bytes, len(calls), live), MEASURED)
+    for (live_s, *_), (virtual_s, *_) in zip(calls, copied, strict=True):
         difference = {"difference_percent": round(100 * (virtual_s / live_s - 1), 2)}
-        found.append({BESIDE: round(1e3 * virtual_s, 3), **difference, "host_delay_us": beside.host_delay_ns / 1e3})
+        found.append({VIRTUAL_MS: round(1e3 * virtual_s, 3), **difference, "host_delay_us": host_delay_us})
     return found
 
 
@@ -188,8 +191,8 @@ def line(rows: list[Row]) -> str:
         f"  {first['mbit']:.1f} Mbit/s, {first['tcp']} x TCP {first['tcp_mbit']:.1f} Mbit/s" if first["tcp"] else ""
     )
     shares += f", Jain's index {first['jain']:.3f}" if shares else ""
-    if BESIDE in first:
-        virtual_ms, live_ms = statistics.median(row[BESIDE] for row in rows), statistics.median(times_ms)
+    if VIRTUAL_MS in first:
+        virtual_ms, live_ms = statistics.median(row[VIRTUAL_MS] for row in rows), statistics.median(times_ms)
         shares = f"  in virtual time {virtual_ms:.0f} ms ({100 * (virtual_ms / live_ms - 1):+.1f} %)"
     return (
         f"{first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % {size_text(first['size_bytes']):>8} "
@@ -205,7 +208,7 @@ def parsed() -> argparse.Namespace:
     add("--sizes", type=sizes, default=[8_000_000], metavar="SIZE,..", help="tensors, as 1MB or 16MiB; default 8MB")
     add("--faults", type=Path, metavar="FILE", help="script of faults on h1, h2, ... and s1; netsum alone is measured")
     add(
-        "--beside",
+        "--compare",
         choices=(VirtualNetwork.kind,),
         help="measure live, netsum alone, and simulate each call; rows, page and picture have both",
     )
@@ -229,39 +232,33 @@ def parsed() -> argparse.Namespace:
     check_network_options(parser, options)
     if not 1 <= options.jobs <= MOST_JOBS:
         parser.error(f"--jobs is from 1 to {MOST_JOBS}")
-    if options.jobs > 1 and (options.tree or options.faults or options.on == VirtualNetwork.kind):
-        parser.error("--jobs: several at once are measured on a live star, without --tree and --faults")
-    if not 0 <= options.tcp <= MOST_FLOWS:
-        parser.error(f"--tcp is from 0 to {MOST_FLOWS}")
-    if options.tcp_control and not options.tcp:
-        parser.error("--tcp-control: is of the flows of --tcp N, and there are none")
-    options.tcp_control = options.tcp_control or "cubic"
-    if options.tcp and (options.tree or options.faults or options.beside or options.on == VirtualNetwork.kind):
-        parser.error("--tcp: flows are measured on a live star, without --tree, --faults and --beside")
-    if options.tcp and options.mtu != ETHERNET_MTU_BYTES:
-        parser.error("--tcp: queues count frames, and TCP's are as long as netsum's at an MTU of 1500")
+    check_combinations(parser, options, EXCLUDED)
+    check_tcp(parser, options)
     if options.slots:
-        if options.tree or options.faults or options.tcp or options.aggregator != ["p4"]:
-            parser.error("--slots: of one P4 switch, without --tree, --faults, --tcp and --aggregator")
-        if options.on == VirtualNetwork.kind:
-            parser.error("--slots: of a live network; use --on namespaces or mininet")
         options.fan_outs, options.places = [(1, options.workers)], [OVERFLOW]
-    if options.beside:
-        if options.on == VirtualNetwork.kind:
-            parser.error("--beside: of a live network; use --on namespaces or mininet")
-        if options.jobs > 1 or options.faults or options.slots or options.aggregator != ["p4"]:
-            parser.error("--beside: of P4 switches and one job, without --jobs, --slots, --faults and --aggregator")
-        options.places = ["p4"]
     if options.faults is not None:
-        if options.tree or options.aggregator != ["p4"]:
-            parser.error("--faults: of a star with a P4 switch alone, without --tree and --aggregator")
         try:
             read_faults(options.faults, tree_topology((options.workers,)))
         except DescriptionError as error:
             parser.error(f"--faults: {error}")
+    if options.compare or options.faults is not None:
         options.places = ["p4"]
     choose_network(parser, options)
     return options
+
+
+def check_tcp(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Refuse flows that this kernel does not have; set their congestion control where none is named."""
+    if not 0 <= options.tcp <= MOST_FLOWS:
+        parser.error(f"--tcp is from 0 to {MOST_FLOWS}")
+    if not options.tcp:
+        if options.tcp_control:
+            parser.error("--tcp-control: is of the flows of --tcp N, and there are none")
+        return
+    options.tcp_control = options.tcp_control or "cubic"
+    known = CONGESTION_CONTROLS.read_text().split()
+    if options.tcp_control not in known:
+        parser.error(f"--tcp-control {options.tcp_control}: this kernel has {', '.join(known)}")
 
 
 def main() -> None:

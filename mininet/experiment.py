@@ -34,7 +34,7 @@ AGGREGATORS = {"p4": "in the switch", "server": "in a rack server"}
 OVERFLOW = "overflow"
 GLOO = "gloo"
 PLACES = {**AGGREGATORS, OVERFLOW: "in the switch and its overflow server"}
-BESIDE = "virtual_ms"
+VIRTUAL_MS = "virtual_ms"
 """Column of a live call's time in virtual time."""
 LIVE = "live_ms"
 """The other way round, in a picture."""
@@ -118,8 +118,30 @@ def crossings(place: str, workers: int) -> float:
     return 2 * (workers - 1) / workers if place == GLOO else 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A network that runs, and what sums on it."""
+
+    setting: Setting
+    network: Network | VirtualNetwork
+    place: str
+    """A key of PLACES, or GLOO."""
+    controller: str
+    """HOST:PORT; empty where there is none."""
+
+
+def points(options: argparse.Namespace, spare: int = 0, jobs: int = 1) -> Iterator[Point]:
+    """All that is to be measured, one after the other; each stops when the next is asked for. ``spare``: hosts without
+    ranks; ``jobs``: at once."""
+    for setting in settings(options, spare):
+        with _running(options, setting) as network:
+            for place in options.places:
+                with _summing(options, network, setting, place, jobs) as controller:
+                    yield Point(setting, network, place, controller)
+
+
 @contextmanager
-def running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
+def _running(options: argparse.Namespace, setting: Setting) -> Iterator[Any]:
     """A network until the end of the block: a live one, or one in virtual time."""
     faults = options.faults
     if options.network is VirtualNetwork:
@@ -145,7 +167,7 @@ def _tell(faults: Iterable[Mapping[str, Any]]) -> None:
 
 
 @contextmanager
-def summing(
+def _summing(
     options: argparse.Namespace,
     network: Network | VirtualNetwork,
     setting: Setting,
@@ -274,7 +296,7 @@ def draw(
 
 
 def draw_shares(rows: Sequence[Row], path: Path) -> None:
-    """Rates of jobs and of TCP flows beside one another, a bar for each; a panel for each point."""
+    """Rates of concurrent jobs and TCP flows, a bar for each; a panel for each point."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -309,8 +331,8 @@ def _grouped(rows: Sequence[Row], words: str) -> dict[str, list[Row]]:
         job = f"job {row['job']}" if int(row.get("jobs", 1)) > 1 else ""
         groups.setdefault(", ".join(filter(None, (named, tree and f"tree {tree}", job))), []).append(row)
     for name, mine in list(groups.items()):
-        if BESIDE in mine[0]:
-            groups[f"{name}, in virtual time"] = [{**row, "ms": row[BESIDE], LIVE: row["ms"]} for row in mine]
+        if VIRTUAL_MS in mine[0]:
+            groups[f"{name}, in virtual time"] = [{**row, "ms": row[VIRTUAL_MS], LIVE: row["ms"]} for row in mine]
     return groups
 
 
@@ -481,7 +503,7 @@ def add_network_options(parser: argparse.ArgumentParser, default_rates: Sequence
     default = ",".join(f"{rate:g}" for rate in default_rates)
     add("--workers", type=int, metavar="N", help="number of hosts, one rank each; default 4, or as many as a tree has")
     add("--rate", type=rates, default=list(default_rates), metavar="MBIT,..", help=f"of all links; default {default}")
-    add("--against", choices=("gloo", "nothing"), default="gloo", help="what to measure beside netsum; default gloo")
+    add("--against", choices=("gloo", "nothing"), default="gloo", help="what to compare netsum with; default gloo")
     add(
         "--aggregator",
         type=aggregators,
@@ -489,7 +511,7 @@ def add_network_options(parser: argparse.ArgumentParser, default_rates: Sequence
         metavar="KIND,..",
         help="what sums in the centre: p4 (a switch), server (a rack server); default p4",
     )
-    add("--tree", type=trees, default=[], metavar="NxM,..", help="trees of switches to measure beside the star")
+    add("--tree", type=trees, default=[], metavar="NxM,..", help="trees of switches to measure after the star")
     add("--uplink", type=rate_mbit, metavar="MBIT", help="rate of links between switches; default: as the hosts' links")
     add("--mtu", type=mtu_bytes, default=ETHERNET_MTU_BYTES, metavar="BYTES", help="of all links; default 1500")
     add("--calls", type=int, default=5, metavar="N", help="timed calls at each point; default 5")
@@ -542,6 +564,24 @@ def check_network_options(parser: argparse.ArgumentParser, options: argparse.Nam
             parser.error(f"--{name}: {error}")
     options.fan_outs = [(options.workers,), *options.tree]
     options.places = [*options.aggregator, *([GLOO] if options.against == "gloo" else [])]
+
+
+def check_combinations(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, excluded: Mapping[str, Sequence[str]]
+) -> None:
+    """``excluded``: of each option those that cannot be measured with it, named as in ``options``."""
+
+    def shown(name: str) -> str:
+        value = getattr(options, name)
+        return "--on virtual" if name == "on" else f"--{name} {value}" if isinstance(value, str) else f"--{name}"
+
+    def is_given(name: str) -> bool:
+        value = getattr(options, name)
+        return value == VirtualNetwork.kind if name == "on" else value not in (None, parser.get_default(name))
+
+    for name, others in excluded.items():
+        if is_given(name) and (wrong := [other for other in others if is_given(other)]):
+            parser.error(f"{shown(name)} can't be measured with {' and '.join(map(shown, wrong))}")
 
 
 def choose_network(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -84,7 +84,7 @@ class EgressQueues:
 
 @dataclass(frozen=True, slots=True)
 class TcpFlows:
-    """Flows beside the ranks, from a host without one to the first."""
+    """Flows next to the ranks, from a host without one to the first."""
 
     count: int
     control: str

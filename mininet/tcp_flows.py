@@ -1,4 +1,4 @@
-"""TCP flows beside the ranks of an experiment: ``sink ADDRESS FLOWS`` on one host, ``source ADDRESS FLOWS CONTROL`` on
+"""TCP flows next to the ranks of an experiment: ``sink ADDRESS FLOWS`` on one host, ``source ADDRESS FLOWS CONTROL`` on
 another, with Linux's congestion control of that name. Each prints a line when all flows are there.
 
 The sink is then asked by lines ``FROM_S UNTIL_S``, of `time.monotonic`, and answers with each flow's Mbit/s, as JSON.

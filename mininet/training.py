@@ -23,11 +23,9 @@ from experiment import (
     crossings,
     draw,
     origin,
+    points,
     publish,
     record,
-    running,
-    settings,
-    summing,
 )
 from training_models import MODELS
 from virtual import VirtualNetwork
@@ -39,21 +37,18 @@ MODEL = Axis("model", "model", str)
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """A row for each timed step, as they come."""
     common = origin(options)
-    for setting in settings(options):
-        with running(options, setting) as network:
-            for place in options.places:
-                with summing(options, network, setting, place) as controller:
-                    for model in options.models:
-                        row = {**common, "model": model, **setting.columns(place)}
-                        words = [RANK_SCRIPT, row["backend"], model, str(options.calls)]
-                        said = [json.loads(out.splitlines()[-1]) for out in network.ranks(words, controller)[0]]
-                        gradient_bytes = 4 * said[0]["parameters"]
-                        limit_ms = crossings(place, options.workers) * gradient_bytes * 8 / (setting.slowest_mbit * 1e3)
-                        row |= {"gradient_bytes": gradient_bytes, "links_alone_ms": round(limit_ms, 3)}
-                        columns = columns_of(said, ("times_s", "alone_s", "losses"))
-                        for call, (time_s, alone_s, loss) in enumerate(columns, 1):
-                            measured = {"ms": round(1e3 * time_s, 3), "computing_ms": round(1e3 * alone_s, 3)}
-                            yield {**row, "call": call, **measured, "largest_loss": round(loss, 5)}
+    for at in points(options):
+        for model in options.models:
+            row = {**common, "model": model, **at.setting.columns(at.place)}
+            words = [RANK_SCRIPT, row["backend"], model, str(options.calls)]
+            said = [json.loads(out.splitlines()[-1]) for out in at.network.ranks(words, at.controller)[0]]
+            gradient_bytes = 4 * said[0]["parameters"]
+            limit_ms = crossings(at.place, options.workers) * gradient_bytes * 8 / (at.setting.slowest_mbit * 1e3)
+            row |= {"gradient_bytes": gradient_bytes, "links_alone_ms": round(limit_ms, 3)}
+            columns = columns_of(said, ("times_s", "alone_s", "losses"))
+            for call, (time_s, alone_s, loss) in enumerate(columns, 1):
+                measured = {"ms": round(1e3 * time_s, 3), "computing_ms": round(1e3 * alone_s, 3)}
+                yield {**row, "call": call, **measured, "largest_loss": round(loss, 5)}
 
 
 HEADING = (

@@ -276,13 +276,16 @@ def _ranks(ranks: int | None, tree: tuple[int, ...]) -> int:
 
 
 def _check_aggregator(text: str, lanes: int | None) -> Choice:
-    """Raises UsageError for an unknown aggregator, and for a number of lanes that none of ours has."""
+    """Raises UsageError for an unknown aggregator or program, and for a number of lanes that none of ours has."""
+    from emulator.p4.library import ProgramNotFound, find_program
     from hostagent.launch.aggregators import DEFAULT_PROGRAM, choose
     from hostagent.launch.processes import LaunchError
 
     try:
         choice = choose(text)
-    except LaunchError as error:
+        if choice.program:
+            find_program(choice.program)
+    except (LaunchError, ProgramNotFound) as error:
         raise UsageError(str(error)) from None
     if lanes is not None and choice.program in ("", DEFAULT_PROGRAM):
         check_lanes(lanes)

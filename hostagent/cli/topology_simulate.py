@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from emulator.ports.units import TIME_UNITS_NS, quantity_text
 from hostagent.cli.bench.command import parse_size
 from hostagent.cli.options import AS_JSON, LANES, check_capture, check_lanes
 from hostagent.cli.parsing import UsageError, command, integer, number, option
@@ -164,13 +165,17 @@ def _links_named(text: str, topology: Topology) -> list[str]:
     return list(dict.fromkeys(link for name in text.split(",") for link in known[name]))
 
 
+def _time_text(time_ns: int) -> str:
+    return quantity_text(time_ns, TIME_UNITS_NS)
+
+
 def _tell(job: SimulatedJob, ended: str) -> None:
     """What has happened, on standard error."""
-    said = [f"fault at {fault['time_s']:g} s: {fault['what']}" for fault in job.faults.happened]
+    said = [f"fault at {_time_text(round(1e9 * fault['time_s']))}: {fault['what']}" for fault in job.faults.happened]
     if ended:
         said.append(f"the job has ended at {job.network.now_ns / 1e9:.3f} s: {ended}")
     elif (due_ns := job.faults.left_ns) is not None:
-        said.append(f"the calls ended before the faults from {due_ns / 1e9:g} s on")
+        said.append(f"the calls ended before the faults from {_time_text(due_ns)} on")
     for text in said:
         print(f"netsum topology simulate: {text}", file=sys.stderr)
 

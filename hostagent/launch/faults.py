@@ -90,6 +90,8 @@ class LiveFaults:
         self._network = network
         self._ranks = ranks
         self._schedule = Schedule(script)
+        self.impairments = changeable(impairments, script.seed)
+        """Of all ports, as they start."""
         self._usual = _usual(impairments)
         into = {names[0] for names in network.cables.values()}
         self._links = LinkFaults(script.seed, lambda name: self._usual[0 if name in into else 1])

@@ -34,8 +34,8 @@ from hostagent.launch.aggregators import (
     make_services,
     start_aggregator,
 )
-from hostagent.launch.faults import LiveFaults, RunNetwork, changeable
-from hostagent.launch.processes import KilledEarlyError, LaunchError, Service
+from hostagent.launch.faults import LiveFaults, RunNetwork
+from hostagent.launch.processes import REFUSED_STATUS, KilledEarlyError, LaunchError, Service
 from hostagent.launch.rank_launcher import RankOrder
 from hostagent.launch.run_folder import announce, run_folder
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
@@ -115,11 +115,17 @@ class _Interrupted(Exception):
 
 
 def run_training(options: RunOptions) -> int:
-    """Run a training script to its end; the exit code for the shell. Prints one message on stderr when it failed."""
+    """Run a training script to its end; the exit code for the shell, REFUSED_STATUS where ``options`` cannot be
+    followed. Prints one message on stderr when it failed."""
     try:
         _check(options)
+        faults = _read_faults(options)
+    except LaunchError as error:
+        print(f"netsum run: {error}", file=sys.stderr)
+        return REFUSED_STATUS
+    try:
         with _signals_raise(), run_folder() as folder:
-            return _Run(options, folder).run()
+            return _Run(options, faults, folder).run()
     except _Interrupted as interrupt:
         print(f"netsum run: ended by {signal.Signals(interrupt.number).name}", file=sys.stderr)
         return 128 + interrupt.number
@@ -233,10 +239,22 @@ def _check_answers(address: str) -> None:
         raise LaunchError(str(error)) from None
 
 
+def _read_faults(options: RunOptions) -> LiveFaults | None:
+    """Raises LaunchError for what is wrong with the script."""
+    if options.faults is None:
+        return None
+    network = RunNetwork(options.ranks, (1, options.ranks) if options.overflow else options.tree)
+    try:
+        script = read_faults(options.faults, network.topology)
+    except DescriptionError as error:
+        raise LaunchError(str(error)) from None
+    return LiveFaults(script, network, options.impairments, options.ranks)
+
+
 class _Run:
     """One supervised run."""
 
-    def __init__(self, options: RunOptions, folder: Path) -> None:
+    def __init__(self, options: RunOptions, faults: LiveFaults | None, folder: Path) -> None:
         self._options = options
         self._folder = folder
         self._services: list[Service] = []
@@ -244,11 +262,10 @@ class _Run:
         self._ranks: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
         self._stopped = StoppedProcesses(self._tell_stopped)
-        self._faults: LiveFaults | None = None
-        self._impairments = options.impairments
+        self._faults = faults
+        self._impairments = options.impairments if faults is None else faults.impairments
 
     def run(self) -> int:
-        self._read_faults()
         try:
             self._start_ranks_waiting()
             address = self._options.controller or self._start_services()
@@ -263,19 +280,6 @@ class _Run:
         finally:
             with _signals_held():
                 self._end()
-
-    def _read_faults(self) -> None:
-        """Before anything is started: what is wrong with the script is said at once."""
-        options = self._options
-        if options.faults is None:
-            return
-        network = RunNetwork(options.ranks, (1, options.ranks) if options.overflow else options.tree)
-        try:
-            script = read_faults(options.faults, network.topology)
-        except DescriptionError as error:
-            raise LaunchError(str(error)) from None
-        self._impairments = changeable(options.impairments, script.seed)
-        self._faults = LiveFaults(script, network, options.impairments, options.ranks)
 
     def _start_services(self) -> str:
         options = self._options

@@ -36,6 +36,10 @@ RESTART_WINDOW_S = 60.0
 TAIL_BYTES = 4000
 
 
+REFUSED_STATUS = 2
+"""Exit status where nothing was started because of what the user asked for, as of a wrong command line."""
+
+
 class LaunchError(Exception):
     """Something of a run could not be started or kept running; the text names it and says why."""
 

@@ -20,11 +20,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hostagent.launch.processes import kill_session, signal_name
+from hostagent.launch.processes import REFUSED_STATUS, kill_session, signal_name
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
 from hostagent.torch_backend.autoload import REPLACED
 from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
-from hostagent.transport.session.terms import LONGEST_SILENCE_NS, PORTS_VARIABLE, SHARE_VARIABLE
+from hostagent.transport.session.terms import (
+    LONGEST_SILENCE_NS,
+    PORTS_VARIABLE,
+    SHARE_VARIABLE,
+    SessionError,
+    requested_share,
+)
 
 CONSEQUENCES = ("NetsumError", "OperationTimeoutError")
 SECOND_NS = 1_000_000_000
@@ -64,6 +70,9 @@ def main() -> int:
     order = RankOrder(**{**fields, "program": tuple(fields["program"]), "ports": tuple(fields["ports"])})
     import torch.distributed.run  # the seconds this takes are shared with the switch's start
 
+    if mistake := _mistake_in_environment():
+        print(f"netsum run: {mistake.removeprefix('netsum: ')}", file=sys.stderr)
+        return REFUSED_STATUS
     pipe = os.fdopen(order.parent_pipe, "r")
     address = pipe.readline().strip()
     if not address:
@@ -73,6 +82,19 @@ def main() -> int:
     _prepare_environment(order, address)
     _quieten()
     return _run(torch.distributed.run, order)
+
+
+def _mistake_in_environment() -> str:
+    """What is wrong with our variables, of which each rank would complain; empty if nothing."""
+    from hostagent.torch_backend.errors import RefusedError
+    from hostagent.torch_backend.options import check_environment
+
+    try:
+        check_environment()
+        requested_share()
+    except (RefusedError, SessionError) as error:
+        return str(error)
+    return ""
 
 
 def _prepare_environment(order: RankOrder, address: str) -> None:

@@ -63,6 +63,13 @@ def stragglers_of(options: Options) -> Stragglers | None:
     return None if choice == WAIT else Stragglers(bound_ns / TIME_UNITS_NS["s"], choice == PROCEED)
 
 
+def check_environment() -> None:
+    """Raises RefusedError for a variable whose value does not exist, before any rank has read it."""
+    is_exact(Options())
+    quantizes_on_device(Options())
+    stragglers_of(Options())
+
+
 def _chosen(option: str, value: str, variable: str, choices: tuple[str, ...]) -> str:
     """The option's value, or the environment variable's, or the first of the choices."""
     chosen, source = value, f"the option {option}"

@@ -100,7 +100,7 @@ def test_the_delay_of_processes_is_learnt_from_calls_of_one_frame(monkeypatch: p
 @NEEDS_ROOT
 @pytest.mark.slow
 def test_live_and_virtual_time_side_by_side(tmp_path: Path) -> None:
-    words = ["--workers", "2", "--rate", "50", "--sizes", "64KiB", "--calls", "2", "--beside", "virtual"]
+    words = ["--workers", "2", "--rate", "50", "--sizes", "64KiB", "--calls", "2", "--compare", "virtual"]
     done = run(*words, "--on", "namespaces", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "in virtual time" in done.stdout
@@ -298,14 +298,16 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--aggregator", "server", "--on", "virtual"], "virtual time has P4 switches alone"),
         (["--tree", "4"], "'4' is not a tree"),
         (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, not 5"),
-        (["--tree", "2x2", "--jobs", "2"], "--jobs: several at once"),
+        (["--tree", "2x2", "--jobs", "2"], "--jobs can't be measured with --tree"),
         (["--mtu", "99999"], "argument --mtu: 99999: an MTU is 68 to 65,535 bytes"),
         (["--tcp-control", "reno"], "--tcp-control: is of the flows of --tcp N"),
-        (["--tree", "2x2", "--tcp", "1"], "--tcp: flows are measured on a live star"),
-        (["--tree", "2x2", "--slots", "4"], "--slots: of one P4 switch"),
+        (["--tree", "2x2", "--tcp", "1"], "--tcp can't be measured with --tree"),
+        (["--tree", "2x2", "--slots", "4"], "--slots can't be measured with --tree"),
         (["--jobs", "5"], "--jobs is from 1 to 4"),
         (["--uplink", "10"], "--uplink is of the links of a --tree"),
-        (["--tree", "2x2", "--faults", "x.yaml"], "--faults: of a star"),
+        (["--tree", "2x2", "--faults", "x.yaml"], "--faults can't be measured with --tree"),
+        (["--jobs", "2", "--on", "virtual"], "--jobs can't be measured with --on virtual"),
+        (["--tcp", "1", "--tcp-control", "x"], "--tcp-control x: this kernel has "),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_once(words: list[str], why: str) -> None:

@@ -170,11 +170,11 @@ def test_a_killed_service_is_started_again_and_no_sum_is_lost(shared, service):
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--aggregator", "p4:no-such.p4", str(SCRIPTS / "steps.py")], 1, "no-such.p4"),
+        (["--aggregator", "p4:no-such.p4", str(SCRIPTS / "steps.py")], 2, "no-such.p4"),
         (["--aggregator", "abacus", str(SCRIPTS / "steps.py")], 2, "abacus"),
-        (["no-such-script.py"], 1, "no-such-script.py"),
-        (["--nproc-per-node", "65", str(SCRIPTS / "steps.py")], 1, "a job has at most 64 ranks"),
-        (["--controller", "127.0.0.1:9", str(SCRIPTS / "steps.py")], 1, "no controller answers at 127.0.0.1:9"),
+        (["no-such-script.py"], 2, "no-such-script.py"),
+        (["--nproc-per-node", "65", str(SCRIPTS / "steps.py")], 2, "a job has at most 64 ranks"),
+        (["--controller", "127.0.0.1:9", str(SCRIPTS / "steps.py")], 2, "no controller answers at 127.0.0.1:9"),
     ],
 )
 def test_what_cannot_be_started_is_said_in_one_message(shared, arguments, status, message):
@@ -184,6 +184,20 @@ def test_what_cannot_be_started_is_said_in_one_message(shared, arguments, status
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
     assert list(shared.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("NETSUM_STRAGGLERS", "abide", "NETSUM_STRAGGLERS is 'abide', must be wait, fail or proceed"),
+        ("NETSUM_SHARE", "half", "NETSUM_SHARE='half': expected a whole number from 1 to 16"),
+    ],
+)
+def test_a_wrong_variable_is_said_once_and_no_rank_starts(variable, value, message):
+    line = [sys.executable, "-m", "hostagent.cli.main", "run", "-n", "2", str(SCRIPTS / "steps.py")]
+    environment = {**os.environ, variable: value}
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"netsum run: {message}\n")
 
 
 def test_a_run_without_sums_says_so_and_what_to_do(shared):

@@ -184,7 +184,9 @@ class P4RuntimeDriver(ReconnectingDriver):
 
     def _capacity(self, names: P4Names) -> Capacity:
         has = names.capacity()
-        slots = has.slots if self._most_slots is None else min(has.slots, self._most_slots)
+        slots = has.slots if self._most_slots is None else self._most_slots
+        if slots > has.slots:
+            raise WrongProgram(f"--slots {slots}: the switch's program has {has.slots}")
         return replace(has, slots=slots, aggregator=self.name)
 
     def _load(self, client: P4Client) -> bool:

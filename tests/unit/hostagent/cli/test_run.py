@@ -118,7 +118,7 @@ def test_a_certificate_that_cannot_be_read_is_named_before_anything_starts(capsy
     asked = RunOptions(
         1, __file__, aggregator="p4runtime://127.0.0.1:9559", interfaces=("veth1",), tls=ClientTls("no-such.crt")
     )
-    assert launcher.run_training(asked) == 1
+    assert launcher.run_training(asked) == 2
     assert "netsum run: TLS: no-such.crt: No such file" in capsys.readouterr().err
 
 
@@ -133,7 +133,7 @@ def test_a_servers_options_are_refused_where_none_is_started(
 ) -> None:
     words = ("--cores", "2", "--checkpoint", "kept")
     asked = RunOptions(1, __file__, aggregator=aggregator, controller=controller, server_options=words)
-    assert launcher.run_training(asked) == 1
+    assert launcher.run_training(asked) == 2
     assert "--cores, --checkpoint configures a rack server that this command starts" in capsys.readouterr().err
 
 

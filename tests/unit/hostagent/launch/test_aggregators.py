@@ -8,7 +8,7 @@ import pytest
 
 from hostagent.launch.aggregators import choose, make_services
 from hostagent.launch.launcher import RunOptions, run_training
-from hostagent.launch.processes import LaunchError
+from hostagent.launch.processes import REFUSED_STATUS, LaunchError
 
 
 def test_a_switch_that_runs_already() -> None:
@@ -53,7 +53,7 @@ def test_what_does_not_go_together_is_refused(
 ) -> None:
     script = tmp_path / "train.py"
     script.touch()
-    assert run_training(RunOptions(2, str(script), **options)) == 1  # type: ignore[arg-type]
+    assert run_training(RunOptions(2, str(script), **options)) == REFUSED_STATUS  # type: ignore[arg-type]
     assert message in capsys.readouterr().err
 
 

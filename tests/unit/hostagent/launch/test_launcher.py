@@ -173,7 +173,7 @@ def test_an_ended_service_is_reported_with_its_latest_output(tmp_path):
 def test_more_ranks_than_a_job_can_have_are_refused_before_anything_starts(tmp_path, capsys):
     script = tmp_path / "train.py"
     script.touch()
-    assert launcher.run_training(launcher.RunOptions(65, str(script))) == 1
+    assert launcher.run_training(launcher.RunOptions(65, str(script))) == 2
     assert capsys.readouterr().err == (
         "netsum run: -n 65: a job has at most 64 ranks, a bit for each in the aggregator's slots\n"
     )
@@ -189,7 +189,7 @@ def run_of_killed(path: Path, kills: int) -> tuple[launcher._Run, Service]:
     programs = iter([KILLED] * kills + [STAYS])
     service = Service("switch", path / "log", lambda ready: [sys.executable, "-c", next(programs)])
     service.start()
-    run = launcher._Run(launcher.RunOptions(1, "train.py"), path)
+    run = launcher._Run(launcher.RunOptions(1, "train.py"), None, path)
     run._services = [service]
     ranks: Any = SimpleNamespace(pid=os.getpid(), returncode=0, poll=lambda: 0 if service.ready else None)
     run._ranks = ranks
