@@ -11,7 +11,7 @@ from typing import Any
 from emulator.rpc.statistics import StatisticsError, read_statistics
 from hostagent.controller.drivers.aggregator import read_statistics as read_our_statistics
 from hostagent.controller.drivers.driver import AggregatorUnavailable
-from hostagent.controller.drivers.p4.overflow import COMPLETED_AT_SERVER
+from hostagent.controller.drivers.groups.overflow import COMPLETED_AT_SERVER
 from hostagent.launch.aggregators import Aggregator, choose
 from hostagent.transport.job import CALLS
 

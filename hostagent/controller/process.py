@@ -30,10 +30,10 @@ from hostagent.controller.core.ports import PortOffer, offer_from
 from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
 from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
 from hostagent.controller.drivers.driver import Driver
+from hostagent.controller.drivers.groups.overflow import OverflowDriver
+from hostagent.controller.drivers.groups.racks import RacksDriver
+from hostagent.controller.drivers.groups.tree import TreeDriver
 from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver, Program, ProgramError
-from hostagent.controller.drivers.p4.overflow import OverflowDriver
-from hostagent.controller.drivers.p4.tree_driver import TreeDriver
-from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.protocol.services.aggregator import WAYS

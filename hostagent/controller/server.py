@@ -320,8 +320,8 @@ class ControllerServer:
             case Disconnect(connection):
                 if connection in self._streams:
                     self._streams[connection].put_nowait(None)
-            case Install(entries):
-                self._driver.install(entries)
+            case Install(config):
+                self._driver.install(config)
             case Remove(job):
                 self._driver.remove(job)
             case Log(text):

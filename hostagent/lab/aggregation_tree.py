@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from emulator.network.topology.parts import Link, NodeKind, TopologyError
 from emulator.network.topology.topology import Topology
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.controller.drivers.p4.tree import split_job
+from hostagent.controller.drivers.groups.tree import split_job
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.tree import TreeRefused, TreeSwitch
 
 
@@ -101,8 +101,8 @@ def _check_cables(topology: Topology, up: Mapping[str, Link]) -> None:
             )
 
 
-def entries_of(topology: Topology, tree: AggregationTree, entries: JobEntries) -> dict[str, JobEntries]:
-    """Parts of a job by switch. ``entries.children`` are the hosts in order; their ports are filled in here. Raises
+def configs_of(topology: Topology, tree: AggregationTree, config: JobConfig) -> dict[str, JobConfig]:
+    """Parts of a job by switch. ``config.children`` are the hosts in order; their ports are filled in here. Raises
     TopologyError where a switch has more children than a bitmap has bits."""
     names = tree.switches
     place = {name: index for index, name in enumerate(names)}
@@ -116,17 +116,17 @@ def entries_of(topology: Topology, tree: AggregationTree, entries: JobEntries) -
             switches.append(TreeSwitch(ports))
             continue
         ends = topology.port(name, link), topology.port(link.destination, link)
-        allowed = all(child.zero_checksum_allowed for child in entries.children)
+        allowed = all(child.zero_checksum_allowed for child in config.children)
         switches.append(TreeSwitch(ports, place[link.destination], *ends, zero_checksum_allowed=allowed))
-    children = tuple(replace(child, port=rank) for rank, child in enumerate(entries.children))
+    children = tuple(replace(child, port=rank) for rank, child in enumerate(config.children))
     try:
-        parts = split_job(replace(entries, children=children), switches)
+        parts = split_job(replace(config, children=children), switches)
     except TreeRefused as error:
         raise TopologyError(str(error)) from error
     own_ports = [topology.port(leaf, tree.up[host]) for host, leaf in zip(tree.hosts, leaf_of, strict=True)]
     return {names[index]: replace(part, children=_at_ports(part, own_ports)) for index, part in parts.items()}
 
 
-def _at_ports(part: JobEntries, ports: Sequence[int]) -> tuple[Child, ...]:
+def _at_ports(part: JobConfig, ports: Sequence[int]) -> tuple[Child, ...]:
     """Children with the switch's own port numbers; those of switches below have them already."""
     return tuple(child if child.workers else replace(child, port=ports[child.child]) for child in part.children)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from emulator.switch.control import Exact, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.controller.drivers.p4.entries import TableEntry as NamedEntry
+from hostagent.controller.drivers.p4.entries import child_entries, group_of, job_entry, replicas_of
 
 
 class EntryIds:
@@ -34,15 +35,15 @@ class EntryIds:
         return self._tables[entry.table].preamble.id, TableEntry(tuple(match), 0, action_id, params)
 
 
-def install_job(switch: Switch, ids: EntryIds, entries: JobEntries) -> None:
+def install_job(switch: Switch, ids: EntryIds, config: JobConfig) -> None:
     """Make a job known: children and copies first, the job's own entry last."""
-    switch.insert_multicast_group(entries.group, entries.replicas)
-    for entry in (*entries.child_entries(), entries.job_entry()):
+    switch.insert_multicast_group(group_of(config), replicas_of(config))
+    for entry in (*child_entries(config), job_entry(config)):
         switch.insert_entry(*ids.resolve(entry))
 
 
-def remove_job(switch: Switch, ids: EntryIds, entries: JobEntries) -> None:
+def remove_job(switch: Switch, ids: EntryIds, config: JobConfig) -> None:
     """Forget a job's entries; its sets stay, void under any later epoch."""
-    for entry in (entries.job_entry(), *entries.child_entries()):
+    for entry in (job_entry(config), *child_entries(config)):
         switch.delete_entry(*ids.resolve(entry))
-    switch.delete_multicast_group(entries.group)
+    switch.delete_multicast_group(group_of(config))

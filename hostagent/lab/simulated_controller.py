@@ -16,7 +16,7 @@ from hostagent.controller.core.core import Controller
 from hostagent.controller.core.effects import Disconnect, Install, Save, Send
 from hostagent.controller.core.model import SECOND_NS, Capacity, Settings
 from hostagent.controller.core.ports import PortOffer
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.protocol.services import session_pb2 as pb
 
 GROUP = "simulated"
@@ -28,7 +28,7 @@ ROWS = 64
 class Controlled(Protocol):
     """The job's switches and ranks."""
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, config: JobConfig) -> None:
         """In all switches, in place of what they have of the job."""
 
     def freeze(self, rank: int) -> int:
@@ -199,9 +199,9 @@ class SimulatedController:
                             self._connect(session)
                     case Save(snapshot):
                         self._saved = snapshot
-                    case Install(entries):
-                        self._job.install(entries)
-                        self._core.installed(entries.job, entries.epoch, self._now_ns)
+                    case Install(config):
+                        self._job.install(config)
+                        self._core.installed(config.job, config.epoch, self._now_ns)
 
     def _deliver(self, connection: int, message: pb.ServerMessage) -> None:
         session = self._connections.get(connection)

@@ -34,8 +34,8 @@ from emulator.switch.core import Switch
 from emulator.v1model.compiled import load
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC
 from hostagent.controller.core.slots import LARGEST_WINDOW, SMALLEST_WINDOW
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.lab.aggregation_tree import AggregationTree, aggregation_tree, entries_of
+from hostagent.controller.drivers.job import Child, JobConfig
+from hostagent.lab.aggregation_tree import AggregationTree, aggregation_tree, configs_of
 from hostagent.lab.p4_entries import EntryIds, install_job, remove_job
 from hostagent.lab.simulated_controller import SimulatedController
 from hostagent.lab.simulated_faults import SimulatedFaults, needs_controller
@@ -144,7 +144,7 @@ class SimulatedJob:
         self._program = load("allreduce.p4", {"LANES": str(self.lanes)})
         self._ids = EntryIds(self._program)
         self.switches: dict[str, Switch] = {}
-        self._installed: dict[str, JobEntries] = {}
+        self._installed: dict[str, JobConfig] = {}
         """Parts of the job, by switch."""
         self.cause = ""
         """Why the job has ended, as ranks learn it."""
@@ -159,15 +159,15 @@ class SimulatedJob:
         self._request = np.zeros(1, REQUEST)
 
     def _add_switches(self) -> None:
-        for name in entries_of(self.network.topology, self.tree, self._entries()):
+        for name in configs_of(self.network.topology, self.tree, self._entries()):
             switch = self.switches[name] = Switch()
             switch.load(self._program)
             self.network.add_switch(name, switch)
 
-    def _entries(self) -> JobEntries:
+    def _entries(self) -> JobConfig:
         allowed = not self._has_checksums
         children = tuple(Child(rank, 0, HOST_MAC + 1 + rank, HOST_IP + 1 + rank, allowed) for rank in range(self.count))
-        return JobEntries(JOB, 0, EPOCH, 0, self.window, 0, True, SWITCH_MAC, SWITCH_IP, children)
+        return JobConfig(JOB, 0, EPOCH, 0, self.window, 0, True, SWITCH_MAC, SWITCH_IP, children)
 
     def _make_controller(self) -> SimulatedController:
         if self.count > MOST_RANKS:
@@ -210,9 +210,9 @@ class SimulatedJob:
 
     # --- for the controller and the faults ---
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, config: JobConfig) -> None:
         """The job in all switches, in place of what they know of it."""
-        for name, part in entries_of(self.network.topology, self.tree, entries).items():
+        for name, part in configs_of(self.network.topology, self.tree, config).items():
             if name in self._installed:
                 remove_job(self.switches[name], self._ids, self._installed[name])
             install_job(self.switches[name], self._ids, part)

@@ -11,12 +11,13 @@ from emulator.p4.frontend import compile_source
 from emulator.p4.library import find_program
 from emulator.v1model.architecture import V1MODEL
 from hostagent.controller.core.model import Capacity
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
+from hostagent.controller.drivers.p4.entries import child_entries, job_entry
 from hostagent.controller.drivers.p4.names import P4Names
 from hostagent.protocol.services.aggregator import DROPS, VERDICTS
 from tests.programs.aggregator_p4info import ACTIONS, COUNTERS, TABLES
 
-JOB = JobEntries(
+JOB = JobConfig(
     job=0xFFFF,
     row=63,
     epoch=0xFFFF_FFFF,
@@ -50,7 +51,7 @@ def test_capacity_is_read_from_the_sizes_of_arrays(p4info: Any) -> None:
 
 def test_every_entry_of_a_job_survives_the_way_to_p4runtime_and_back(p4info: Any) -> None:
     names = P4Names(p4info)
-    for entry in (JOB.job_entry(), *JOB.child_entries()):
+    for entry in (job_entry(JOB), *child_entries(JOB)):
         assert names.from_message(names.to_message(entry)) == entry
 
 

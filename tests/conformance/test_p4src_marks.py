@@ -13,7 +13,7 @@ from emulator.ports.spec import parse_port
 from emulator.switch.control import Exact, TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.frames import Addresses, Frame, build_frame, ones_complement_sum, parse_frame
 from hostagent.protocol.wire import ECN_MARKED, Header, Kind, Operator
 from tests.labs.p4_aggregator import P4Aggregator
@@ -66,7 +66,7 @@ def test_an_aggregator_marks_results_and_tells_all_of_a_marked_contribution() ->
     program = load("allreduce.p4", {"LANES": "64"})
     aggregator = P4Aggregator(program, 2)
     children = tuple(Child(rank, rank, 1 + rank, 1 + rank, True) for rank in range(2))
-    aggregator.install(JobEntries(1, 0, 1, 0, 8, 0, True, 9, 9, children))
+    aggregator.install(JobConfig(1, 0, 1, 0, 8, 0, True, 9, 9, children))
     assert aggregator.receive(0, frame(ECN_MARKED, 1)) == []
     results = [parse_frame(data) for _, data in aggregator.receive(1, frame(CAPABLE, 2))]
     assert [result.ecn for result in results] == [ECN_MARKED] * 2

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
 
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.controller.drivers.p4.tree import split_job
+from hostagent.controller.drivers.groups.tree import split_job
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.tree import TreeSwitch
 
 JOB, ROW = 7, 0
@@ -94,13 +94,13 @@ class Scenario:
                 found.append((*ranks, *(self.workers + below.index(each) for each in moved)))
         return found
 
-    def entries(self, switch: int, epoch: int, base: int) -> JobEntries:
+    def entries(self, switch: int, epoch: int, base: int) -> JobConfig:
         """What the controller installs on a switch."""
         children = tuple(
             Child(rank, rank + 1, worker_mac(rank), worker_ip(rank), False) for rank in range(self.workers)
         )
         place = (JOB, ROW, epoch, base % 2**32, self.window, 0, True, SWITCH_MAC, SWITCH_IP)
-        return split_job(JobEntries(*place, children), self.switches)[switch]
+        return split_job(JobConfig(*place, children), self.switches)[switch]
 
     def machine_name(self, machine: int) -> str:
         if machine < self.workers:

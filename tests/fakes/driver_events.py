@@ -6,11 +6,11 @@ import queue
 from typing import Any
 
 from hostagent.controller.core.model import Capacity
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 
 WAIT_S = 20.0
 
-JOB = JobEntries(
+JOB = JobConfig(
     job=5,
     row=2,
     epoch=1000,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters, DriverEvents
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 
 CAPACITY = Capacity(slots=512, lanes=64, rows=64, forwards_messages=True, aggregator="fake://aggregator")
 
@@ -18,18 +18,18 @@ class FakeDriver:
 
     def __init__(self, capacity: Capacity = CAPACITY) -> None:
         self.capacity = capacity
-        self.entries_of: dict[int, JobEntries] = {}
+        self.entries_of: dict[int, JobConfig] = {}
         self.epochs: list[int] = []
         self.quiet: list[str] = []
         """Names of aggregators that do not answer."""
         self.events: DriverEvents | None = None
 
-    def start(self, events: DriverEvents, expected: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, expected: Sequence[JobConfig]) -> None:
         self.events = events
         self.entries_of = {entries.job: entries for entries in expected}
         events.ready(self.capacity, state_lost=False)
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, entries: JobConfig) -> None:
         assert self.events is not None
         self.entries_of[entries.job] = entries
         self.epochs.append(entries.epoch)

@@ -19,7 +19,7 @@ from hostagent.controller.core.core import Controller
 from hostagent.controller.core.effects import Disconnect, Install, Log, Remove, Save, Send
 from hostagent.controller.core.model import SECOND_NS, Capacity, Settings
 from hostagent.controller.core.ports import PortOffer, offer_from
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.protocol.services import session_pb2 as pb
 
 CAPACITY = Capacity(slots=512, lanes=64, rows=64)
@@ -213,7 +213,7 @@ class Laboratory:
         self.logs: list[str] = []
         self.up = False
         self.incarnation = 0
-        self.aggregator: dict[int, JobEntries] = {}
+        self.aggregator: dict[int, JobConfig] = {}
         self.aggregator_up = True
         self.connection_to_aggregator = 0
         self.epochs: list[int] = []
@@ -284,7 +284,7 @@ class Laboratory:
     def lose_state_file(self) -> None:
         self.state = None
 
-    def _connect_aggregator(self, received: dict[int, JobEntries]) -> None:
+    def _connect_aggregator(self, received: dict[int, JobConfig]) -> None:
         """As the P4Runtime driver does: what is missing means lost state, what is not expected is removed."""
         if not self.aggregator_up:
             return
@@ -371,7 +371,7 @@ class Laboratory:
 
             self._in_order("down", connection, receive)
 
-    def _install(self, entries: JobEntries, incarnation: int) -> None:
+    def _install(self, entries: JobConfig, incarnation: int) -> None:
         assert entries.epoch not in self.epochs, "an epoch is used once"
         assert json.loads(self.state or "{}")["next_epoch"] != entries.epoch, "an epoch is on disk before it is used"
         self.epochs.append(entries.epoch)

@@ -11,7 +11,7 @@ from emulator.ports.cable.memory import MemoryPort
 from emulator.ports.spec import parse_port
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import CompiledProgram
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.lab.p4_entries import EntryIds, install_job, remove_job
 
 
@@ -23,7 +23,7 @@ class P4Aggregator:
         self.switch = Switch()
         self._ports = [MemoryPort(parse_port(f"{number}=memory:lab"), self.switch.ports) for number in range(ports)]
         self._batch = FrameBatch(1024)
-        self._installed: dict[int, JobEntries] = {}
+        self._installed: dict[int, JobConfig] = {}
         self._ids = EntryIds(program)
         self.restart()
 
@@ -32,7 +32,7 @@ class P4Aggregator:
         self.switch.load(self.program)
         self._installed.clear()
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, entries: JobConfig) -> None:
         """Make a job known, or replace what is known of it: children and copies first, the job's own entry last."""
         self.remove(entries.job)
         install_job(self.switch, self._ids, entries)

@@ -18,7 +18,7 @@ from emulator.ports.spec import parse_port
 from emulator.switch.control import TableEntry
 from emulator.switch.core import Switch
 from emulator.v1model.compiled import load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.frames import Addresses, ipv4_header
 from hostagent.protocol.operation import OperationKind, Span
@@ -121,13 +121,13 @@ class FairnessLab:
             )
         )  # fmt: skip
 
-    def _entries(self, job: int) -> JobEntries:
+    def _entries(self, job: int) -> JobConfig:
         hosts, window = self.conditions.hosts, self.conditions.window
         children = tuple(
             Child(rank, job * hosts + rank, 0x020000000001 + job * hosts + rank, 0x0A000001 + job * hosts + rank, True)
             for rank in range(hosts)
         )
-        return JobEntries(job, job, 1, 0, window, job * window, True, SWITCH_MAC, SWITCH_IP, children)
+        return JobConfig(job, job, 1, 0, window, job * window, True, SWITCH_MAC, SWITCH_IP, children)
 
     def _at(self, when_ns: int, happen: Callable[[], None]) -> None:
         self._order += 1

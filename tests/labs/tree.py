@@ -21,9 +21,9 @@ from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC
 from hostagent.controller.core.slots import Run
 from hostagent.controller.drivers.aggregator import terms_of
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.controller.drivers.p4.overflow import SWITCH, split_overflow
-from hostagent.controller.drivers.p4.tree import split_job
+from hostagent.controller.drivers.groups.overflow import SWITCH, split_overflow
+from hostagent.controller.drivers.groups.tree import split_job
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.reference import (
     ReferenceAggregator,
@@ -52,11 +52,11 @@ class Box(Protocol):
     def restart(self) -> None:
         """Forget everything."""
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, entries: JobConfig) -> None:
         """Make a job known."""
 
 
-def as_reference(entries: JobEntries) -> ReferenceJob:
+def as_reference(entries: JobConfig) -> ReferenceJob:
     """What the plain rules have to know of a job."""
     children = tuple(
         ReferenceChild(
@@ -95,7 +95,7 @@ def as_reference(entries: JobEntries) -> ReferenceJob:
 class Plain(ReferenceAggregator):
     """The rules in plain Python."""
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, entries: JobConfig) -> None:
         self.jobs[entries.job] = as_reference(entries)
 
 
@@ -116,7 +116,7 @@ class CoreBox:
         self._table, self._ports = TxPortTable(), dict[int, MemoryPort]()
         self._core = self._make(self._lanes, self._table)
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, entries: JobConfig) -> None:
         for child in entries.children:
             if child.port not in self._ports:
                 self._ports[child.port] = MemoryPort(parse_port(f"{child.port}=memory:lab"), self._table)
@@ -171,11 +171,11 @@ class Boxes:
         self._cables = {place: end for end, place in self.ends.items()}
         self.install_all(job.epoch, job.base)
 
-    def parts(self, epoch: int, base: int) -> dict[int, JobEntries]:
+    def parts(self, epoch: int, base: int) -> dict[int, JobConfig]:
         """What each switch has to know."""
         return split_job(self.entries(epoch, base), self.switches)
 
-    def entries(self, epoch: int, base: int) -> JobEntries:
+    def entries(self, epoch: int, base: int) -> JobConfig:
         """What all together have to know."""
         job = self.job
         children = tuple(
@@ -183,7 +183,7 @@ class Boxes:
             for rank, child in enumerate(job.children)
         )
         place = (JOB, 0, epoch, base, job.window, 0, job.short_allowed, job.switch_mac, job.switch_ip)
-        return JobEntries(*place, children)
+        return JobConfig(*place, children)
 
     def install_all(self, epoch: int, base: int) -> None:
         for index, part in self.parts(epoch, base).items():
@@ -243,7 +243,7 @@ class OverflowBoxes(Boxes):
     """A switch and its overflow server, as the leaf and the root of a tree. How many slots the job has at the switch is
     drawn for every epoch."""
 
-    def parts(self, epoch: int, base: int) -> dict[int, JobEntries]:
+    def parts(self, epoch: int, base: int) -> dict[int, JobConfig]:
         rng, job = random.Random(f"{self.job.base} {epoch}"), self.entries(epoch, base)
         counts = [0, *(1 << log2 for log2 in range(job.window.bit_length()))]
         return split_overflow(replace(job, switch_slots=Run(rng.choice((0, 4)), rng.choice(counts))))

@@ -22,7 +22,7 @@ from emulator.network.faults.parts import Restart, Script
 from emulator.network.faults.schedule import Change, LinkFaults, Schedule
 from emulator.ports.spec import Impairments
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.frames import Addresses
 from hostagent.protocol.messages import Message, MessageSettings, is_forwarded
 from hostagent.protocol.operation import Operation
@@ -140,7 +140,7 @@ class Compiled:
         )
         row = number - FIRST_JOB
         place = (number, row, job.epoch, job.base, job.window, row * job.window, job.short_allowed)
-        self._switch.install(JobEntries(*place, job.switch_mac, job.switch_ip, children))
+        self._switch.install(JobConfig(*place, job.switch_mac, job.switch_ip, children))
 
 
 class Stopped(BaseException):

@@ -15,7 +15,7 @@ from hostagent.controller.core.effects import Disconnect, Effect
 from hostagent.controller.core.lifecycle import JobState
 from hostagent.controller.core.model import Capacity, Job, Member, Presence, Process, Settings
 from hostagent.controller.core.ports import PortOffer
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.controller.persistence import new_world, restore
 from hostagent.protocol.services import session_pb2 as pb
 
@@ -155,10 +155,10 @@ class Controller:
         """Aggregators that do not answer, for the causes of jobs that fail meanwhile; "": all answer."""
         self.world.silence = which
 
-    def expected_entries(self) -> list[JobEntries]:
+    def expected_entries(self) -> list[JobConfig]:
         """What the aggregator should know if it has forgotten nothing: for a driver that has just connected."""
         states = (JobState.RUNNING, JobState.RESUMING)
-        return [membership.entries(self.world, job) for job in self.world.jobs.values() if job.state in states]
+        return [membership.config_of(self.world, job) for job in self.world.jobs.values() if job.state in states]
 
     # --- time ---
 

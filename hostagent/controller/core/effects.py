@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.protocol.services.session_pb2 import ServerMessage
 
 
@@ -35,7 +35,7 @@ class Save:
 class Install:
     """Install a job on the aggregator; answered by `Controller.installed` or `install_failed` with the same epoch."""
 
-    entries: JobEntries
+    config: JobConfig
 
 
 @dataclass(frozen=True, slots=True)

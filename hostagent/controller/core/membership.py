@@ -9,7 +9,7 @@ from hostagent.controller.core.messages import Reason
 from hostagent.controller.core.model import Capacity, Job, Member, Presence, Waiter, World
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC, NoPort
 from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotsExhausted
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
@@ -189,17 +189,17 @@ def install(world: World, job: Job) -> None:
     job.epoch = world.take_epoch()
     job.install_deadline_ns = world.now_ns + world.settings.limits.aggregator_ns
     save(world)
-    world.effects.append(Install(entries(world, job)))
+    world.effects.append(Install(config_of(world, job)))
 
 
-def entries(world: World, job: Job) -> JobEntries:
+def config_of(world: World, job: Job) -> JobConfig:
     """The job in the aggregator's terms."""
     children = []
     for rank in range(job.size):
         port = world.ports.of(job.members[rank].process)
         assert port is not None, "a leased job's members have ports until the job has gone"
         children.append(Child(rank, port.number, port.host_mac, port.host_ip, port.zero_checksum_allowed))
-    return JobEntries(
+    return JobConfig(
         job=job.job,
         row=job.row,
         epoch=job.epoch,

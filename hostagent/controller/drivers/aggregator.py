@@ -17,7 +17,7 @@ import grpc.aio
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.controller.drivers.reconnecting import ReconnectingDriver
 from hostagent.controller.drivers.silence import is_silent, title
 from hostagent.controller.drivers.watched_stream import WatchedStream
@@ -71,9 +71,9 @@ class AggregatorDriver(ReconnectingDriver):
         kind = f" ({self._description.kind})" if self._description.kind else ""
         return f"{SCHEME}://{self._address}{kind}"
 
-    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, installed: Sequence[JobConfig]) -> None:
         """See Driver."""
-        self._rows = {entries.job: entries.row for entries in installed}
+        self._rows = {config.job: config.row for config in installed}
         super().start(events, installed)
 
     def counters(self, timeout_s: float) -> AggregatorCounters:
@@ -144,7 +144,7 @@ class AggregatorDriver(ReconnectingDriver):
                 self._pid = self._read_pid()
                 events.ready(self._capacity(), state_lost)
                 self._carry_out_orders(
-                    lambda entries: self._install(events, stub, entries), lambda job: self._remove(stub, job)
+                    lambda config: self._install(events, stub, config), lambda job: self._remove(stub, job)
                 )
             finally:
                 self._stub = None
@@ -172,7 +172,7 @@ class AggregatorDriver(ReconnectingDriver):
         """Whether a job that we installed is not there; `incarnation` is the one we last knew, or 0."""
         known = {job.job: job.epoch for job in self._description.known}
         other = incarnation not in (0, self._description.incarnation)
-        return other or any(known.get(entries.job) != entries.epoch for entries in self._installed.values())
+        return other or any(known.get(config.job) != config.epoch for config in self._installed.values())
 
     def _keep_only(self, stub: Any) -> None:
         """Removes jobs that are none of ours: of a controller before us, say."""
@@ -190,29 +190,29 @@ class AggregatorDriver(ReconnectingDriver):
             aggregator=self.name,
         )
 
-    def _install(self, events: DriverEvents, stub: Any, entries: JobEntries) -> None:
+    def _install(self, events: DriverEvents, stub: Any, config: JobConfig) -> None:
         incarnation = self._description.incarnation
         try:
-            terms = terms_message(terms_of(entries, self._description.lanes))
+            terms = terms_message(terms_of(config, self._description.lanes))
             stub.Install(pb.InstallRequest(terms=terms, incarnation=incarnation), timeout=CALL_TIMEOUT_S)
         except AggregatorRefused as error:
-            events.install_failed(entries.job, entries.epoch, str(error))
+            events.install_failed(config.job, config.epoch, str(error))
             return
         except grpc.RpcError as error:
             if _code(error) not in REFUSALS:
                 raise
-            events.install_failed(entries.job, entries.epoch, reason_of(error))
+            events.install_failed(config.job, config.epoch, reason_of(error))
             return
-        self._installed[entries.job] = entries
-        self._rows[entries.job] = entries.row
-        events.installed(entries.job, entries.epoch)
+        self._installed[config.job] = config
+        self._rows[config.job] = config.row
+        events.installed(config.job, config.epoch)
 
     def _remove(self, stub: Any, job: int) -> None:
         request = pb.RemoveRequest(job=job, incarnation=self._description.incarnation)
         stub.Remove(request, timeout=CALL_TIMEOUT_S)
 
 
-def terms_of(entries: JobEntries, lanes: int) -> JobTerms:
+def terms_of(config: JobConfig, lanes: int) -> JobTerms:
     """A job as the controller's core gives it, in an aggregator's terms. Raises AggregatorRefused."""
     children = tuple(
         ChildTerms(
@@ -224,22 +224,22 @@ def terms_of(entries: JobEntries, lanes: int) -> JobTerms:
             child.zero_checksum_allowed,
             child.bit_mask if child.workers else 0,
         )
-        for child in entries.children
+        for child in config.children
         for number in child.numbers
     )
     return JobTerms(
-        job=entries.job,
-        epoch=entries.epoch,
-        base=entries.base,
-        window_log2=entries.window.bit_length() - 1,
-        first_slot=entries.first_slot,
+        job=config.job,
+        epoch=config.epoch,
+        base=config.base,
+        window_log2=config.window.bit_length() - 1,
+        first_slot=config.first_slot,
         lanes=lanes,
         children=children,
-        aggregator_mac=entries.switch_mac,
-        aggregator_ip=entries.switch_ip,
-        no_data_short=entries.short_allowed,
-        service=entries.service,
-        spread=entries.spread,
+        aggregator_mac=config.switch_mac,
+        aggregator_ip=config.switch_ip,
+        no_data_short=config.short_allowed,
+        service=config.service,
+        spread=config.spread,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hostagent.controller.core.model import Capacity
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 
 
 class AggregatorUnavailable(Exception):
@@ -56,10 +56,10 @@ class Driver(Protocol):
     def name(self) -> str:
         """Name for people: kind and address."""
 
-    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, installed: Sequence[JobConfig]) -> None:
         """Begins to connect. `installed`: the jobs that the aggregator has unless it lost its state."""
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, config: JobConfig) -> None:
         """Installs a job, new or under a new epoch. Answered once, unless `lost` comes first."""
 
     def remove(self, job: int) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 
 from hostagent.controller.drivers.driver import DriverEvents
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.controller.drivers.watched_stream import loop_here
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.1, 1.0
@@ -28,9 +28,9 @@ class ReconnectingDriver(ABC):
     """The part of hostagent.controller.drivers.driver.Driver that does not depend on what is driven."""
 
     def __init__(self) -> None:
-        self._orders: SimpleQueue[JobEntries | int | None] = SimpleQueue()
+        self._orders: SimpleQueue[JobConfig | int | None] = SimpleQueue()
         """A job to install, the number of one to remove, or None: check whether to stop or reconnect."""
-        self._installed: dict[int, JobEntries] = {}
+        self._installed: dict[int, JobConfig] = {}
         self._stopping = threading.Event()
         self._broken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="netsum-driver", daemon=True)
@@ -50,16 +50,16 @@ class ReconnectingDriver(ABC):
     def _describe(self, error: Exception) -> tuple[str, bool] | None:
         """The reason to report for an expected error of ``_serve``, and whether it is permanent; None: a defect."""
 
-    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, installed: Sequence[JobConfig]) -> None:
         """See Driver. Streams live on the caller's event loop."""
         self._events = events
         self._loop = loop_here()
-        self._installed = {entries.job: entries for entries in installed}
+        self._installed = {config.job: config for config in installed}
         self._thread.start()
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, config: JobConfig) -> None:
         """See Driver."""
-        self._orders.put(entries)
+        self._orders.put(config)
 
     def remove(self, job: int) -> None:
         """See Driver."""
@@ -108,7 +108,7 @@ class ReconnectingDriver(ABC):
 
     def _carry_out_orders(
         self,
-        install: Callable[[JobEntries], None],
+        install: Callable[[JobConfig], None],
         remove: Callable[[int], None],
         check: Callable[[], None] = lambda: None,
         check_interval_s: float = 3600.0,
@@ -122,7 +122,7 @@ class ReconnectingDriver(ABC):
                 check()
                 check_s = time.monotonic() + check_interval_s
                 continue
-            if isinstance(order, JobEntries):
+            if isinstance(order, JobConfig):
                 install(order)
             elif order is not None:
                 self._installed.pop(order, None)

@@ -28,8 +28,8 @@ from hostagent.controller.drivers.driver import (
     AggregatorUnavailable,
     DriverEvents,
 )
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.controller.drivers.p4.client import P4Client, SwitchAway, SwitchRefused
-from hostagent.controller.drivers.p4.entries import JobEntries
 from hostagent.controller.drivers.p4.names import DROP_COUNTER, VERDICT_COUNTER, P4Names, WrongProgram
 from hostagent.controller.drivers.p4.tables import SwitchTables
 from hostagent.controller.drivers.reconnecting import ReconnectingDriver
@@ -173,7 +173,7 @@ class P4RuntimeDriver(ReconnectingDriver):
             self._forget_old_orders()
             events.ready(self._capacity(names), state_lost)
             self._carry_out_orders(
-                lambda entries: self._install(events, tables, entries),
+                lambda config: self._install(events, tables, config),
                 lambda job: tables.keep_only(self._installed.values()),
                 lambda: self._check(client, tables),
                 CHECK_INTERVAL_S,
@@ -212,17 +212,17 @@ class P4RuntimeDriver(ReconnectingDriver):
             raise
         return True
 
-    def _install(self, events: DriverEvents, tables: SwitchTables, entries: JobEntries) -> None:
-        if entries.service is not None:
-            events.install_failed(entries.job, entries.epoch, NO_SERVICES)
+    def _install(self, events: DriverEvents, tables: SwitchTables, config: JobConfig) -> None:
+        if config.service is not None:
+            events.install_failed(config.job, config.epoch, NO_SERVICES)
             return
         try:
-            tables.install(entries)
+            tables.install(config)
         except SwitchRefused as error:
-            events.install_failed(entries.job, entries.epoch, str(error))
+            events.install_failed(config.job, config.epoch, str(error))
             return
-        self._installed[entries.job] = entries
-        events.installed(entries.job, entries.epoch)
+        self._installed[config.job] = config
+        events.installed(config.job, config.epoch)
 
     def _check(self, client: P4Client, tables: SwitchTables) -> None:
         """Detects that the program or a job has gone although the stream is open."""

@@ -8,8 +8,9 @@ from typing import Any
 from google.rpc import code_pb2
 
 from emulator.rpc.p4protos import p4runtime_pb2 as p4
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.controller.drivers.p4.client import P4Client, SwitchRefused
-from hostagent.controller.drivers.p4.entries import JobEntries, TableEntry
+from hostagent.controller.drivers.p4.entries import TableEntry, child_entries, group_of, job_entry, replicas_of
 from hostagent.controller.drivers.p4.names import TABLES, P4Names, group_from, group_message
 
 INSERT, MODIFY, DELETE = p4.Update.INSERT, p4.Update.MODIFY, p4.Update.DELETE
@@ -27,31 +28,31 @@ class SwitchTables:
         self._groups: dict[int, Replicas] = {}
         self._read()
 
-    def has_all(self, jobs: Iterable[JobEntries]) -> bool:
+    def has_all(self, jobs: Iterable[JobConfig]) -> bool:
         """Whether the switch has all of these jobs under their epochs; reads its table."""
-        expected = [self._as_read(job.job_entry()) for job in jobs]
+        expected = [self._as_read(job_entry(job)) for job in jobs]
         if not expected:
             return True
         entries = self._read_table("AllreduceIngress.jobs")
         return all(entries.get(entry.key) == entry for entry in expected)
 
-    def install(self, job: JobEntries) -> None:
+    def install(self, job: JobConfig) -> None:
         """Makes the switch know a job; its entry in `jobs` comes last, so that no frame meets a job installed in
         part. Raises SwitchRefused."""
-        self._write_group(job.group, job.replicas)
-        self._write_entries(job.child_entries())
-        self._write_entries((job.job_entry(),))
+        self._write_group(group_of(job), replicas_of(job))
+        self._write_entries(child_entries(job))
+        self._write_entries((job_entry(job),))
 
-    def keep_only(self, jobs: Iterable[JobEntries]) -> None:
+    def keep_only(self, jobs: Iterable[JobConfig]) -> None:
         """Deletes entries and groups that belong to none of these jobs, and writes those that are missing."""
         kept = list(jobs)
-        expected = {entry.key for job in kept for entry in (job.job_entry(), *job.child_entries())}
+        expected = {entry.key for job in kept for entry in (job_entry(job), *child_entries(job))}
         stale = [entry for key, entry in self._entries.items() if key not in expected]
         stale.sort(key=lambda entry: TABLES.index(entry.table))  # jobs first: the reverse order of installing
         self._delete([(DELETE, self._names.to_message(entry)) for entry in stale])
         for entry in stale:
             del self._entries[entry.key]
-        groups = self._groups.keys() - {job.group for job in kept}
+        groups = self._groups.keys() - {group_of(job) for job in kept}
         self._delete([(DELETE, group_message(group, self._groups[group])) for group in sorted(groups)])
         for group in groups:
             del self._groups[group]

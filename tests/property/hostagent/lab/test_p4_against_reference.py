@@ -11,7 +11,7 @@ from functools import cache, partial
 import pytest
 
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.reference import ReferenceAggregator
 from tests.generators.aggregation_schedules import (
@@ -33,13 +33,13 @@ SCHEDULES = tries(80, 400)
 FRAMES = 120
 
 
-def entries(job: Job, epoch: int, base: int) -> JobEntries:
+def entries(job: Job, epoch: int, base: int) -> JobConfig:
     children = tuple(
         Child(child, child, job.mac(child), job.ip(child), not job.checksums) for child in range(job.children)
     )
     row = job.number % 16
     fields = (job.number, row, epoch, base, job.window, job.first_slot, job.short_allowed)
-    return JobEntries(*fields, AGGREGATOR_MAC, AGGREGATOR_IP, children)
+    return JobConfig(*fields, AGGREGATOR_MAC, AGGREGATOR_IP, children)
 
 
 @cache

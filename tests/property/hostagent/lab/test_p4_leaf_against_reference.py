@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries, Overflow, Parent
+from hostagent.controller.drivers.job import Child, JobConfig, Overflow, Parent
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
@@ -34,7 +34,7 @@ def program() -> CompiledProgram:
     return load("allreduce.p4", {"LANES": str(LANES), "SLOTS": str(SLOTS)})
 
 
-def draw_entries(rng: random.Random) -> JobEntries:
+def draw_entries(rng: random.Random) -> JobConfig:
     """A leaf with workers of its own and, now and then, another leaf below; the others are above."""
     zero, parent_zero = rng.random() < 0.5, rng.random() < 0.5
     workers = rng.randint(1, 4)
@@ -48,10 +48,10 @@ def draw_entries(rng: random.Random) -> JobEntries:
     parent = Parent(UP, MAC, IP, 0x160, 0x260, parent_zero, elsewhere, sum(1 << number for number in elsewhere))
     base = rng.choice((0, 2**32 - 3))
     place = (JOB, ROW, 7, base, 1 << rng.randint(0, 2), 4, rng.random() < 0.5)
-    return JobEntries(*place, MAC, IP, children, parent=parent)
+    return JobConfig(*place, MAC, IP, children, parent=parent)
 
 
-def draw_overflow(rng: random.Random) -> JobEntries:
+def draw_overflow(rng: random.Random) -> JobConfig:
     """A switch with workers of its own, some of whose slots a server has."""
     entries = draw_entries(rng)
     children = tuple(child for child in entries.children if not child.workers)
@@ -64,7 +64,7 @@ class Traffic:
     """Draws frames around where the job is."""
 
     rng: random.Random
-    entries: JobEntries
+    entries: JobConfig
     head: int
 
     def frame(self) -> tuple[int, bytes]:
@@ -122,7 +122,7 @@ class Traffic:
         return port, frame
 
 
-def play(draw: Callable[[random.Random], JobEntries], seed: int, frames: int = FRAMES) -> str:
+def play(draw: Callable[[random.Random], JobConfig], seed: int, frames: int = FRAMES) -> str:
     """One schedule; what is wrong with it, or an empty string."""
     rng = random.Random(f"leaf {seed}")
     entries = draw(rng)
@@ -161,7 +161,7 @@ SEEN: dict[Verdict, int] = {}
     ids=["leaf", "overflow"],
 )
 def test_the_compiled_program_follows_the_rules(
-    draw: Callable[[random.Random], JobEntries], schedules: int, never: set[Verdict]
+    draw: Callable[[random.Random], JobConfig], schedules: int, never: set[Verdict]
 ) -> None:
     SEEN.clear()
     for seed in range(schedules):

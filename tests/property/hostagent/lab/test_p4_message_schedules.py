@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.reference import ReferenceJob
 from tests.generators.message_schedules import draw
 from tests.labs.extent import tries
@@ -47,7 +47,7 @@ class P4Forwarder:
             for number, child in enumerate(job.children)
         )
         fields = (JOB, 0, epoch, 0, job.window, 0, True, job.switch_mac, job.switch_ip)
-        self.aggregator.install(JobEntries(*fields, children))
+        self.aggregator.install(JobConfig(*fields, children))
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.v1model.compiled import CompiledProgram, load
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.operation import Operation, OperationKind, OperationRefused, Span, exact_lanes
 from hostagent.protocol.quantizer.blocks import log2_ceiling
@@ -49,7 +49,7 @@ def p4_program(job: ReferenceJob, lanes: int) -> Receive:
     switch = P4Aggregator(program(), ports=len(job.children))
     children = tuple(Child(rank, rank, child.mac, child.ip, True) for rank, child in enumerate(job.children))
     fields = (JOB, 0, job.epoch, job.base, job.window, 0, job.short_allowed, job.switch_mac, job.switch_ip)
-    switch.install(JobEntries(*fields, children))
+    switch.install(JobConfig(*fields, children))
     return switch.receive
 
 

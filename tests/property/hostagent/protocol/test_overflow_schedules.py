@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from emulator.ports.batch import TxPortTable
-from hostagent.controller.drivers.p4.overflow import SERVER, SWITCH
+from hostagent.controller.drivers.groups.overflow import SERVER, SWITCH
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.operation import OperationKind, Span

@@ -9,8 +9,8 @@ import pytest
 from emulator.network.topology.builders import fat_tree, leaf_spine, ring_of_racks, star, torus, tree
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
 from emulator.network.topology.topology import Topology
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.lab.aggregation_tree import aggregation_tree, entries_of
+from hostagent.controller.drivers.job import Child, JobConfig
+from hostagent.lab.aggregation_tree import aggregation_tree, configs_of
 
 LINK = LinkClass("any", 10**9)
 
@@ -71,16 +71,16 @@ def test_mistakes(topology: Topology, options: dict[str, Any], text: str) -> Non
 def test_a_switch_with_too_many_children_is_refused() -> None:
     topology = star(65)
     children = tuple(Child(rank, 0, rank, rank, True) for rank in range(65))
-    entries = JobEntries(1, 0, 1, 0, 4, 0, True, 1, 1, children)
+    entries = JobConfig(1, 0, 1, 0, 4, 0, True, 1, 1, children)
     with pytest.raises(TopologyError, match="65 children of one switch: a set's bitmap has 64 bits"):
-        entries_of(topology, aggregation_tree(topology), entries)
+        configs_of(topology, aggregation_tree(topology), entries)
 
 
 def test_entries_have_the_ports_of_the_topology() -> None:
     topology = tree((2, 2))
     children = tuple(Child(rank, 0, rank, rank, True) for rank in range(4))
-    entries = JobEntries(1, 0, 1, 0, 4, 0, True, 1, 1, children)
-    parts = entries_of(topology, aggregation_tree(topology), entries)
+    entries = JobConfig(1, 0, 1, 0, 4, 0, True, 1, 1, children)
+    parts = configs_of(topology, aggregation_tree(topology), entries)
     assert [child.port for child in parts["root"].children] == [1, 2]
     assert [child.port for child in parts["s1"].children] == [2, 3]
     assert parts["root"].parent is None

@@ -17,7 +17,7 @@ from hostagent.cli.aggregators.reference_core import ReferenceCore
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.aggregator import AggregatorDriver, read_statistics, terms_of
 from hostagent.controller.drivers.driver import AggregatorUnavailable
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, RefusalCode, ServiceTerms
 from hostagent.protocol.services.aggregator import Capacity as AggregatorCapacity
@@ -59,7 +59,7 @@ def drivers(machine: Machine) -> Iterator[list[AggregatorDriver]]:
 
 
 def started(
-    machine: Machine, drivers: list[AggregatorDriver], *told: JobEntries
+    machine: Machine, drivers: list[AggregatorDriver], *told: JobConfig
 ) -> tuple[AggregatorDriver, Events, bool]:
     """A driver that has connected, and whether it reported lost state."""
     events = Events()

@@ -10,8 +10,8 @@ import pytest
 
 from hostagent.controller.drivers.aggregator import AggregatorDriver
 from hostagent.controller.drivers.driver import Driver
+from hostagent.controller.drivers.groups.racks import RacksDriver
 from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDriver
-from hostagent.controller.drivers.racks import RacksDriver
 from hostagent.controller.drivers.silence import LOOK_S, PING_TIMEOUT_S, SILENT_S, SilenceWatch, advice, title
 
 SOON_S = 0.3

@@ -16,9 +16,9 @@ from emulator.rpc.tls import ClientTls, ServerTls
 from emulator.switch.control import CounterValue
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorUnavailable
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.controller.drivers.p4 import driver as p4driver
 from hostagent.controller.drivers.p4.driver import P4RuntimeDriver, Program, ProgramError, read_program
-from hostagent.controller.drivers.p4.entries import JobEntries
 from tests.fakes.driver_events import JOB, WAIT_S, Events
 from tests.fakes.fake_switch import FakeSwitch, fake_target
 from tests.labs.certificates import make_certificates
@@ -69,7 +69,7 @@ def driver(machine: Machine, program: Program) -> Iterator[P4RuntimeDriver]:
     made.stop()
 
 
-def started(driver: P4RuntimeDriver, told: tuple[JobEntries, ...] = ()) -> Events:
+def started(driver: P4RuntimeDriver, told: tuple[JobConfig, ...] = ()) -> Events:
     events = Events()
     driver.start(events, told)
     return events

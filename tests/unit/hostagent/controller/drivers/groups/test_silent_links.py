@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hostagent.controller.drivers.silent_links import Cable, CableWatch
+from hostagent.controller.drivers.groups.silent_links import Cable, CableWatch
 from hostagent.protocol.services.aggregator import peer_port
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.core.slots import Run
 from hostagent.controller.drivers.driver import AggregatorCounters, Driver
-from hostagent.controller.drivers.group import DriverGroup
-from hostagent.controller.drivers.p4.entries import JobEntries, Overflow
+from hostagent.controller.drivers.groups.group import DriverGroup
+from hostagent.controller.drivers.job import JobConfig, Overflow
 from hostagent.protocol.tree import FIRST_DOWN_PORT, UP_PORT
 
 SERVER, SWITCH = 0, 1
@@ -19,18 +19,18 @@ COMPLETED_AT_SERVER = "completed_at_server"
 """Name among the verdicts on a job's frames: of those that are "completed", those at the server."""
 
 
-def split_overflow(entries: JobEntries) -> dict[int, JobEntries]:
+def split_overflow(config: JobConfig) -> dict[int, JobConfig]:
     """Parts of a job. The server, which has a part only where the switch lacks slots, is an aggregator of all children
     for the whole window, of whose slots it uses those that the switch does not have; all children are at its one port,
     each with its own addresses."""
-    granted = entries.switch_slots or Run(0, 0)  # of a job from before the controller knew of the server: none
-    switch = replace(entries, first_slot=granted.first, switch_slots=None)
-    if granted.count == entries.window:
+    granted = config.switch_slots or Run(0, 0)  # of a job from before the controller knew of the server: none
+    switch = replace(config, first_slot=granted.first, switch_slots=None)
+    if granted.count == config.window:
         return {SWITCH: switch}
-    overflow = Overflow(granted.count, UP_PORT, entries.switch_mac, entries.switch_ip)
-    children = (replace(each, port=FIRST_DOWN_PORT, zero_checksum_allowed=False) for each in entries.children)
+    overflow = Overflow(granted.count, UP_PORT, config.switch_mac, config.switch_ip)
+    children = (replace(each, port=FIRST_DOWN_PORT, zero_checksum_allowed=False) for each in config.children)
     return {
-        SERVER: replace(entries, children=tuple(children), switch_slots=None),
+        SERVER: replace(config, children=tuple(children), switch_slots=None),
         SWITCH: replace(switch, overflow=overflow),
     }
 
@@ -54,18 +54,8 @@ class OverflowDriver(DriverGroup):
             total.verdicts.setdefault(row, {})[COMPLETED_AT_SERVER] = verdicts.get("completed", 0)
         return total
 
-    def _split(self, entries: JobEntries) -> dict[int, JobEntries]:
-        return split_overflow(entries)
-
-    def _check(self) -> None:
-        """Any server fits that has the switch's lanes."""
+    def _split(self, config: JobConfig) -> dict[int, JobConfig]:
+        return split_overflow(config)
 
     def _combined(self, known: Sequence[Capacity]) -> Capacity:
         return replace(super()._combined(known), slots=known[SERVER].slots, switch_slots=known[SWITCH].slots)
-
-    def _is_being_installed(self, entries: JobEntries, shares: Mapping[int, JobEntries]) -> None:
-        """Nothing watches the cable between the two."""
-
-    def _known(self, index: int, installed: Sequence[JobEntries]) -> Sequence[JobEntries]:
-        parts = (split_overflow(entries) for entries in installed)
-        return [part[index] for part in parts if index in part]

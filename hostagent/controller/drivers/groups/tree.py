@@ -1,4 +1,4 @@
-"""What each switch of a tree must know of a job (PROTOCOL.md, section 12)."""
+"""A tree of aggregators (PROTOCOL.md, section 12): what each must know of a job; driven as one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 
-from hostagent.controller.drivers.p4.entries import Child, JobEntries, Parent
-from hostagent.protocol.tree import TreeRefused, TreeSwitch
+from hostagent.controller.drivers.driver import Driver
+from hostagent.controller.drivers.groups.group import DriverGroup, GroupRefused
+from hostagent.controller.drivers.job import Child, JobConfig, Parent
+from hostagent.protocol.tree import TreeRefused, TreeSwitch, check_tree
 from hostagent.protocol.window import MOST_CHILDREN
 
 LEAF_MAC = 0x026E_7400_0000
@@ -16,32 +18,32 @@ LEAF_IP = 0x0A51_0000
 """A leaf's addresses towards its parent: the switch's index in the low bytes."""
 
 
-def split_job(entries: JobEntries, switches: Sequence[TreeSwitch]) -> dict[int, JobEntries]:
+def split_job(config: JobConfig, switches: Sequence[TreeSwitch]) -> dict[int, JobConfig]:
     """Parts of a job by index of the switch. Its root is the lowest switch that has all of its workers below; switches
     above that, and those without workers of it, have no part. Raises TreeRefused."""
-    nowhere = [child.port for child in entries.children if not any(child.port in each.ports for each in switches)]
+    nowhere = [child.port for child in config.children if not any(child.port in each.ports for each in switches)]
     if nowhere:
         raise TreeRefused(f"no switch of the tree has port {nowhere[0]}")
-    below = {index: _below(index, entries, switches) for index in range(len(switches))}
-    everyone = [index for index, workers in below.items() if len(workers) == len(entries.children)]
+    below = {index: _below(index, config, switches) for index in range(len(switches))}
+    everyone = [index for index, workers in below.items() if len(workers) == len(config.children)]
     root = max(everyone, key=lambda index: _depth(index, switches))
     parts = {}
     for index, workers in below.items():
         if workers and root in _path(index, switches):
-            parts[index] = _part(index, root, entries, switches, below)
+            parts[index] = _part(index, root, config, switches, below)
     return parts
 
 
 def _part(
     index: int,
     root: int,
-    entries: JobEntries,
+    config: JobConfig,
     switches: Sequence[TreeSwitch],
     below: Mapping[int, tuple[int, ...]],
-) -> JobEntries:
+) -> JobConfig:
     """One switch's part."""
-    switch, total = switches[index], len(entries.children)
-    own = [child for child in entries.children if child.port in switch.ports]
+    switch, total = switches[index], len(config.children)
+    own = [child for child in config.children if child.port in switch.ports]
     own += [
         Child(below[leaf][0], each.down_port, LEAF_MAC | leaf, LEAF_IP | leaf, each.zero_checksum_allowed, below[leaf])
         for leaf, each in enumerate(switches)
@@ -51,20 +53,20 @@ def _part(
         raise TreeRefused(f"{len(own)} children of one switch: a set's bitmap has {MOST_CHILDREN} bits")
     children = tuple(replace(child, bits=_bits(place, child, total)) for place, child in enumerate(own))
     if index == root:
-        return replace(entries, children=children)
+        return replace(config, children=children)
     assert switch.parent is not None, "only the root has none, and it is above the job's root or that itself"
     elsewhere = tuple(worker for worker in range(total) if worker not in below[index])
     parent = Parent(
         switch.up_port,
-        entries.switch_mac,
-        entries.switch_ip,
+        config.switch_mac,
+        config.switch_ip,
         LEAF_MAC | index,
         LEAF_IP | index,
         switch.zero_checksum_allowed,
         elsewhere,
         reduce(or_, (1 << worker for worker in elsewhere), 0) if total <= MOST_CHILDREN else 0,
     )
-    return replace(entries, children=children, parent=parent)
+    return replace(config, children=children, parent=parent)
 
 
 def _bits(place: int, child: Child, total: int) -> int:
@@ -86,7 +88,28 @@ def _depth(index: int, switches: Sequence[TreeSwitch]) -> int:
     return len(_path(index, switches))
 
 
-def _below(index: int, entries: JobEntries, switches: Sequence[TreeSwitch]) -> tuple[int, ...]:
+def _below(index: int, config: JobConfig, switches: Sequence[TreeSwitch]) -> tuple[int, ...]:
     """Numbers of the workers of a job that are below a switch, or at it."""
     ports = [each.ports for other, each in enumerate(switches) if index in _path(other, switches)]
-    return tuple(child.child for child in entries.children if any(child.port in owned for owned in ports))
+    return tuple(child.child for child in config.children if any(child.port in owned for owned in ports))
+
+
+class TreeDriver(DriverGroup):
+    """See hostagent.controller.drivers.driver.Driver. ``drivers`` are those of the switches, in the same order."""
+
+    def __init__(self, drivers: Sequence[Driver], switches: Sequence[TreeSwitch]) -> None:
+        """Raises TreeRefused where the switches are no tree."""
+        check_tree(switches)
+        super().__init__(drivers)
+        self._switches = switches
+
+    @property
+    def name(self) -> str:
+        """Name for people."""
+        return f"{','.join(driver.name for driver in self._drivers)} (a tree)"
+
+    def _split(self, config: JobConfig) -> dict[int, JobConfig]:
+        try:
+            return split_job(config, self._switches)
+        except TreeRefused as error:
+            raise GroupRefused(str(error)) from error

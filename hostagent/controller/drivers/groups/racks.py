@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.aggregator import SCHEME, AggregatorDriver
 from hostagent.controller.drivers.driver import DriverEvents
-from hostagent.controller.drivers.group import DriverGroup, GroupRefused
-from hostagent.controller.drivers.p4.entries import JobEntries
-from hostagent.controller.drivers.silent_links import Cable, CableWatch
+from hostagent.controller.drivers.groups.group import DriverGroup, GroupRefused
+from hostagent.controller.drivers.groups.silent_links import Cable, CableWatch
+from hostagent.controller.drivers.job import JobConfig
 from hostagent.protocol.services.aggregator import RackPart, Spread
 
 RacksRefused = GroupRefused
@@ -47,7 +48,7 @@ class RacksDriver(DriverGroup):
         """Name for people."""
         return f"{SCHEME}://{','.join(self._addresses)} ({len(self._addresses)} racks, {self._way})"
 
-    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, installed: Sequence[JobConfig]) -> None:
         """See Driver."""
         super().start(events, installed)
         self._cables.start()
@@ -63,22 +64,23 @@ class RacksDriver(DriverGroup):
         self._cables.stop()
         super().stop()
 
-    def _split(self, entries: JobEntries) -> dict[int, JobEntries]:
-        return split(entries, self._places(), self._way)
+    def _split(self, config: JobConfig) -> dict[int, JobConfig]:
+        return split(config, self._places(), self._way)
 
-    def _check(self) -> None:
+    def _check(self, known: Sequence[Capacity]) -> None:
         self._places()
+        super()._check(known)
 
-    def _known(self, index: int, installed: Sequence[JobEntries]) -> Sequence[JobEntries]:
+    def _known(self, index: int, installed: Sequence[JobConfig]) -> Sequence[JobConfig]:
         """A server that lacks a job, as it has no children of it, counts as one that has lost it."""
         return installed
 
-    def _is_being_installed(self, entries: JobEntries, shares: Mapping[int, JobEntries]) -> None:
+    def _is_being_installed(self, config: JobConfig, shares: Mapping[int, JobConfig]) -> None:
         with self._lock:
-            parts = self._parts[entries.job] = _parts_of(shares)
+            parts = self._parts[config.job] = _parts_of(shares)
             problem = _delivery_problem(parts, self._silent)
         if problem:
-            self._listener.delivery_problem(entries.job, problem)
+            self._listener.delivery_problem(config.job, problem)
 
     def _places(self) -> list[Place]:
         """Place that each server reports. Raises RacksRefused where they do not fit together."""
@@ -106,27 +108,27 @@ def _delivery_problem(parts: frozenset[int], silent: Mapping[Cable, str]) -> str
     return "; ".join(text for cable, text in silent.items() if {cable.sender, cable.receiver} <= parts)
 
 
-def split(entries: JobEntries, places: Sequence[Place], way: str) -> dict[int, JobEntries]:
+def split(config: JobConfig, places: Sequence[Place], way: str) -> dict[int, JobConfig]:
     """Parts of a job, by the index of the server's place. Raises RacksRefused."""
     children = {
         index: mine
         for index, place in enumerate(places)
-        if (mine := tuple(child for child in entries.children if child.port in place.ports))
+        if (mine := tuple(child for child in config.children if child.port in place.ports))
     }
-    nowhere = [child.port for child in entries.children if not any(child.port in place.ports for place in places)]
+    nowhere = [child.port for child in config.children if not any(child.port in place.ports for place in places)]
     if nowhere:
         raise RacksRefused(f"no rack's server has port {nowhere[0]}: give it the --port that the controller has")
     if len(children) == 1:
-        return {index: replace(entries, children=mine) for index, mine in children.items()}
+        return {index: replace(config, children=mine) for index, mine in children.items()}
     parts = tuple(
         RackPart(places[index].rack, sum(1 << child.child for child in children[index]))
         for index in sorted(children, key=lambda index: places[index].rack)
     )
     spread = Spread(way, parts)
-    return {index: replace(entries, children=mine, spread=spread) for index, mine in children.items()}
+    return {index: replace(config, children=mine, spread=spread) for index, mine in children.items()}
 
 
-def _parts_of(shares: Mapping[int, JobEntries]) -> frozenset[int]:
+def _parts_of(shares: Mapping[int, JobConfig]) -> frozenset[int]:
     """Numbers of the racks that a job is spread over."""
     spreads = (share.spread for share in shares.values())
     return frozenset(part.rack for spread in spreads if spread is not None for part in spread.racks)

@@ -9,18 +9,18 @@ import pytest
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.controller.drivers.racks import Place, RacksDriver, RacksRefused, split
-from hostagent.controller.drivers.silent_links import Cable
+from hostagent.controller.drivers.groups.racks import Place, RacksDriver, RacksRefused, split
+from hostagent.controller.drivers.groups.silent_links import Cable
+from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import RackPart, Spread
 
 PLACES = (Place(5, frozenset({2}), frozenset({1, 3})), Place(2, frozenset({5}), frozenset({2, 4})))
 
 
-def entries(*ports: int, epoch: int = 1) -> JobEntries:
+def entries(*ports: int, epoch: int = 1) -> JobConfig:
     children = tuple(Child(number, port, 0x0200 + port, 0x0A00 + port, True) for number, port in enumerate(ports))
-    return JobEntries(9, 0, epoch, 0, 8, 0, True, 1, 1, children)
+    return JobConfig(9, 0, epoch, 0, 8, 0, True, 1, 1, children)
 
 
 def test_children_are_of_the_rack_whose_server_has_their_port() -> None:
@@ -55,7 +55,7 @@ class FakeDriver:
     def start(self, events: Any, told: Any) -> None:
         self.events = events
 
-    def install(self, given: JobEntries) -> None:
+    def install(self, given: JobConfig) -> None:
         self.orders.append([child.port for child in given.children])
 
     def remove(self, job: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters, Driver, DriverEvents
-from hostagent.controller.drivers.p4.entries import JobEntries
+from hostagent.controller.drivers.job import JobConfig
 
 
 class GroupRefused(Exception):
@@ -53,12 +53,15 @@ class DriverGroup(ABC):
         """Name for people."""
 
     @abstractmethod
-    def _split(self, entries: JobEntries) -> dict[int, JobEntries]:
+    def _split(self, config: JobConfig) -> dict[int, JobConfig]:
         """Parts of a job, by the aggregator's index. Raises GroupRefused."""
 
-    @abstractmethod
-    def _check(self) -> None:
+    def _check(self, known: Sequence[Capacity]) -> None:
         """Raises GroupRefused where the aggregators, all of them reachable, do not fit together."""
+        lanes = sorted({capacity.lanes for capacity in known})
+        if len(lanes) > 1:
+            text = " and ".join(map(str, lanes))
+            raise GroupRefused(f"aggregators with {text} lanes work on the same jobs: give all the same lanes")
 
     def _combined(self, known: Sequence[Capacity]) -> Capacity:
         """What all together can hold, by what each can."""
@@ -70,33 +73,33 @@ class DriverGroup(ABC):
             message_checksum=True,
         )
 
-    @abstractmethod
-    def _known(self, index: int, installed: Sequence[JobEntries]) -> Sequence[JobEntries]:
+    def _known(self, index: int, installed: Sequence[JobConfig]) -> Sequence[JobConfig]:
         """What one aggregator should have of the jobs that the group has."""
+        parts = (self._split(config) for config in installed)
+        return [part[index] for part in parts if index in part]
 
-    @abstractmethod
-    def _is_being_installed(self, entries: JobEntries, shares: Mapping[int, JobEntries]) -> None:
+    def _is_being_installed(self, config: JobConfig, shares: Mapping[int, JobConfig]) -> None:  # noqa: B027 - a hook
         """A job is about to be installed in these parts."""
 
-    def start(self, events: DriverEvents, installed: Sequence[JobEntries]) -> None:
+    def start(self, events: DriverEvents, installed: Sequence[JobConfig]) -> None:
         """See Driver."""
         self._events = events
         for index, driver in enumerate(self._drivers):
             driver.start(_MemberEvents(self, index), self._known(index, installed))
 
-    def install(self, entries: JobEntries) -> None:
+    def install(self, config: JobConfig) -> None:
         """See Driver."""
         try:
-            shares = self._split(entries)
+            shares = self._split(config)
         except GroupRefused as error:
-            self._listener.install_failed(entries.job, entries.epoch, str(error))
+            self._listener.install_failed(config.job, config.epoch, str(error))
             return
         with self._lock:
-            before = self._installations.get(entries.job)
-            self._installations[entries.job] = _Installation(entries.epoch, frozenset(shares), set(shares))
-        self._is_being_installed(entries, shares)
+            before = self._installations.get(config.job)
+            self._installations[config.job] = _Installation(config.epoch, frozenset(shares), set(shares))
+        self._is_being_installed(config, shares)
         for index in (before.members if before is not None else frozenset()) - set(shares):
-            self._drivers[index].remove(entries.job)
+            self._drivers[index].remove(config.job)
         for index, share in shares.items():
             self._drivers[index].install(share)
 
@@ -151,8 +154,7 @@ class DriverGroup(ABC):
             for member in self._members:
                 member.state_lost = False
         try:
-            self._check()
-            _same_lanes(known)
+            self._check(known)
         except GroupRefused as error:
             self._listener.lost(str(error), permanent=True)
             return
@@ -210,13 +212,6 @@ class _MemberEvents:
 
     def delivery_problem(self, job: int, why: str) -> None:
         self.group.delivery_problem(job, why)
-
-
-def _same_lanes(capacities: Sequence[Capacity]) -> None:
-    lanes = sorted({capacity.lanes for capacity in capacities})
-    if len(lanes) > 1:
-        text = " and ".join(map(str, lanes))
-        raise GroupRefused(f"aggregators with {text} lanes work on the same jobs: give all the same lanes")
 
 
 def _add(total: dict[str, int], more: Mapping[str, int]) -> None:

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters
-from hostagent.controller.drivers.p4.entries import Child, JobEntries
-from hostagent.controller.drivers.p4.tree import split_job
-from hostagent.controller.drivers.p4.tree_driver import TreeDriver
+from hostagent.controller.drivers.groups.tree import TreeDriver, split_job
+from hostagent.controller.drivers.job import Child, JobConfig
+from hostagent.controller.drivers.p4.entries import job_entry, replicas_of
 from hostagent.protocol.tree import TreeRefused, TreeSwitch, check_tree, regular_tree
 
 
-def entries(*ports: int, epoch: int = 1) -> JobEntries:
+def entries(*ports: int, epoch: int = 1) -> JobConfig:
     children = tuple(Child(rank, port, 0x0200 + port, 0x0A00 + port, True) for rank, port in enumerate(ports))
-    return JobEntries(9, 0, epoch, 0, 8, 0, True, 1, 1, children)
+    return JobConfig(9, 0, epoch, 0, 8, 0, True, 1, 1, children)
 
 
 def test_a_regular_tree_gives_workers_ports_without_gaps() -> None:
@@ -79,7 +79,7 @@ def test_bits_of_a_switchs_children_are_disjoint_and_all_workers_are_somewhere(
     assert sum(part.parent is None for part in parts.values()) == 1
     for part in parts.values():
         masks = [child.bit_mask for child in part.children]
-        together = dict(part.job_entry().params)["full"]
+        together = dict(job_entry(part).params)["full"]
         assert sum(masks) == together  # no bit is in two of them
         assert 0 < together < 1 << 64
         below = [number for child in part.children for number in child.numbers]
@@ -87,7 +87,7 @@ def test_bits_of_a_switchs_children_are_disjoint_and_all_workers_are_somewhere(
         above = part.parent.workers if part.parent is not None else ()
         assert {*below, *above} == workers
         assert not part.parent or not together & part.parent.elsewhere
-        rids = [rid for _, rid in part.replicas]
+        rids = [rid for _, rid in replicas_of(part)]
         assert len(set(rids)) == len(part.children)
 
 
@@ -103,7 +103,7 @@ class FakeDriver:
     def start(self, events: Any, received: Any) -> None:
         self.events, self.received = events, received
 
-    def install(self, given: JobEntries) -> None:
+    def install(self, given: JobConfig) -> None:
         self.orders.append((given.epoch, given.parent is not None))
 
     def remove(self, job: int) -> None:
@@ -141,7 +141,7 @@ class Events:
         raise AssertionError
 
 
-def tree(*installed: JobEntries) -> tuple[TreeDriver, list[FakeDriver], Events]:
+def tree(*installed: JobConfig) -> tuple[TreeDriver, list[FakeDriver], Events]:
     fakes, events = [FakeDriver(number) for number in range(3)], Events()
     driver = TreeDriver(fakes, regular_tree((2, 2)))
     driver.start(events, installed)
