@@ -232,6 +232,8 @@ def _operation(
     kind = reduction.kind_for(dtype)
     assert kind is not None
     exact = reduction.exact and kind is OperationKind.SUM and dtype.is_floating_point
+    if reduction.factor is not None:  # for the network it is a sum; ranks that ask for a plain one are to be noticed
+        collective = f"{collective} {reduction.name}"
     return Operation(collective, kind, name, width, elements, *spans, reduction.average, root, exact)
 
 
