@@ -33,12 +33,22 @@ def leave(world: World, process: int, request: int, message: pb.Leave) -> None:
         member.next_chunk = message.next_chunk
         member.leaving_ns = world.now_ns
         others = (other for other in job.members.values() if other.takes_part and other is not member)
-        peer_left = pb.PeerLeft(job=job.job, rank=member.rank, next_chunk=member.next_chunk)
-        world.send_all(others, pb.ServerMessage(peer_left=peer_left))
+        world.send_all(others, _peer_left(job, member))
         if job.state is JobState.GATHERING:
             release(world, job, member)
         save(world)
     settle(world, job)
+
+
+def tell_who_left(world: World, job: Job, member: Member) -> None:
+    """To one that was not there, or may have missed it."""
+    for other in job.members.values():
+        if other is not member and other.presence in (Presence.LEAVING, Presence.LEFT):
+            world.send(member.process, _peer_left(job, other))
+
+
+def _peer_left(job: Job, member: Member) -> pb.ServerMessage:
+    return pb.ServerMessage(peer_left=pb.PeerLeft(job=job.job, rank=member.rank, next_chunk=member.next_chunk))
 
 
 def settle(world: World, job: Job) -> None:

@@ -20,7 +20,7 @@ from hostagent.transport.session.terms import label_of
 def join(world: World, process: int, request: int, message: pb.Join) -> None:
     """Enters a rank into its group's job, making the job if it is the first; a repeat is answered alike."""
     problem = _problem_with(message)
-    job = _open_job(world, message.group)
+    job = _open_job(world, message.group, message.rank)
     if not problem and job is not None and job.size != message.size:
         problem = f"rank {message.rank} says the group has {message.size} ranks, others said {job.size}"
     service = service_of(message)
@@ -59,13 +59,16 @@ def service_of(message: pb.Join) -> ServiceTerms | None:
     return ServiceTerms(service.name, service.nonce, service.workers, service.weight or 1, service.quota_bytes)
 
 
-def _open_job(world: World, group: str) -> Job | None:
+def _open_job(world: World, group: str, rank: int) -> Job | None:
     """The job that a join to this group means: one that has failed is over, and a rank that comes back is a new job."""
-    return next((job for job in world.jobs.values() if job.group == group and _takes_joins(job)), None)
+    return next((job for job in world.jobs.values() if job.group == group and _takes(job, rank)), None)
 
 
-def _takes_joins(job: Job) -> bool:
-    return job.state is not JobState.FAILED and all(m.presence is Presence.JOINED for m in job.members.values())
+def _takes(job: Job, rank: int) -> bool:
+    presences = {member.presence for member in job.members.values()}
+    if job.state is JobState.GATHERING and rank not in job.members:  # others may have left by then, but not all
+        return Presence.JOINED in presences and Presence.DEAD not in presences
+    return job.state is not JobState.FAILED and presences <= {Presence.JOINED}
 
 
 def _new_job(world: World, group: str, size: int) -> Job:
@@ -99,6 +102,7 @@ def progress(world: World, job: Job) -> None:
     if job.state is JobState.RUNNING:
         for rank, waiter in job.waiters.items():
             world.send(job.members[rank].process, messages.lease(world, job, rank, waiter.request))
+            departure.tell_who_left(world, job, job.members[rank])  # the others may have while it gathered
         job.waiters.clear()
 
 

@@ -97,10 +97,7 @@ def _take_lease(world: World, job: Job, lease: pb.Lease) -> bool:
 
 def _tell_again(world: World, job: Job, member: Member) -> None:
     """Repeats to a process that comes back whatever it may have missed."""
-    for other in job.members.values():
-        if other is not member and other.presence in (Presence.LEAVING, Presence.LEFT):
-            left = pb.PeerLeft(job=job.job, rank=other.rank, next_chunk=other.next_chunk)
-            world.send(member.process, pb.ServerMessage(peer_left=left))
+    departure.tell_who_left(world, job, member)
     if job.state is JobState.FAILED:
         world.send(member.process, messages.failed(job))
     elif job.state is JobState.FREEZING and member.rank not in job.round.frozen:
