@@ -201,7 +201,7 @@ class Controller:
         if switch_slots.is_to_change(world, job):
             restart.start_round(world, job, is_restart=False)
         lingers = any(member.presence is Presence.LEAVING for member in job.members.values())
-        if number in world.jobs and lingers:
+        if number in world.jobs and (lingers or job.is_vacant):
             departure.settle(world, job)
 
     def _at(self, now_ns: int) -> None:

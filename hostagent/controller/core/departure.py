@@ -60,6 +60,10 @@ def settle(world: World, job: Job) -> None:
             needed = job.state in HAS_LEASE and job.state is not JobState.RUNNING
             if everyone_leaves or job.state is JobState.FAILED or (waited and not needed):
                 release(world, job, member)
+    if job.is_vacant:
+        vacated_ns = max(member.leaving_ns for member in job.members.values())
+        if world.now_ns - vacated_ns < world.settings.limits.vacant_ns:
+            return
     if all(member.presence in (Presence.LEFT, Presence.DEAD) for member in job.members.values()):
         _end(world, job)
 

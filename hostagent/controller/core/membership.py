@@ -61,7 +61,9 @@ def service_of(message: pb.Join) -> ServiceTerms | None:
 
 def _open_job(world: World, group: str, rank: int) -> Job | None:
     """The job that a join to this group means: one that has failed is over, and a rank that comes back is a new job."""
-    return next((job for job in world.jobs.values() if job.group == group and _takes(job, rank)), None)
+    jobs = [job for job in world.jobs.values() if job.group == group]
+    vacant = (job for job in jobs if job.is_vacant and rank not in job.members)
+    return next((job for job in jobs if _takes(job, rank)), None) or next(vacant, None)
 
 
 def _takes(job: Job, rank: int) -> bool:

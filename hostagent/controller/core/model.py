@@ -40,6 +40,8 @@ class Limits:
     """The same for a rack server with a job's weights: that job is over anyway if the server has died."""
     linger_ns: int = 5 * SECOND_NS
     """Time for which a rank that leaves is kept, should the others need its contributions again."""
+    vacant_ns: int = 600 * SECOND_NS
+    """Time for which a job is kept that all who have joined have left again, for the ranks that are to come yet."""
     describe_ns: int = 3 * SECOND_NS
     """Time for two ranks to describe the operations they disagree about."""
     own_stall_ns: int = 1 * SECOND_NS
@@ -206,6 +208,13 @@ class Job:
     def missing_ranks(self) -> tuple[int, ...]:
         """Who has not joined."""
         return tuple(rank for rank in range(self.size) if rank not in self.members)
+
+    @property
+    def is_vacant(self) -> bool:
+        """Whether all who have joined have left in order, and others are to come yet. Not where a server has the job's
+        weights, whose users choose its name: they come back under it."""
+        left = all(member.presence is Presence.LEFT for member in self.members.values())
+        return left and self.state is JobState.GATHERING and bool(self.missing_ranks) and self.service is None
 
     @property
     def participants(self) -> list[Member]:

@@ -288,7 +288,9 @@ def test_ranks_that_combine_differently_are_told():
 def test_a_premultiplied_sum_and_a_plain_one_disagree():
     def body(group, rank):
         operator = (SUM, c10d._make_nccl_premul_sum(0.5))[rank]
-        with pytest.raises(NetsumError, match=r"disagree.*all_reduce( PREMUL_SUM)?\(SUM.*all_reduce( PREMUL_SUM)?\(SUM"):
+        with pytest.raises(
+            NetsumError, match=r"disagree.*all_reduce( PREMUL_SUM)?\(SUM.*all_reduce( PREMUL_SUM)?\(SUM"
+        ):
             group.allreduce([torch.ones(4)], reduce_options(operator)).wait()
 
     run_ranks(body, 2)

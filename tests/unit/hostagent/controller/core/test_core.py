@@ -105,6 +105,38 @@ def test_a_rank_that_leaves_before_the_others_have_come_does_not_split_the_job()
     assert [other.places["world"].peers_left for other in others] == [{2: 0}, {2: 0}]
 
 
+def test_ranks_may_come_when_all_who_were_there_have_left() -> None:
+    lab = Laboratory()
+    early, *others = lab.rank(), lab.rank(), lab.rank()
+    early.join("world", 2, 3)
+    lab.run(SECOND_NS)
+    number = early.places["world"].job
+    early.leave("world")
+    lab.run(60 * SECOND_NS)
+    for rank, other in enumerate(others):
+        other.join("world", rank, 3)
+        lab.run(SECOND_NS)
+        other.lease("world")
+    running(lab, others)
+    assert [other.places["world"].job for other in others] == [number, number]
+    assert [other.places["world"].peers_left for other in others] == [{2: 0}, {2: 0}]
+
+
+def test_a_job_without_members_is_kept_for_ten_minutes() -> None:
+    lab = Laboratory()
+    early, late = lab.rank(), lab.rank()
+    early.join("world", 0, 2)
+    lab.run(SECOND_NS)
+    early.leave("world")
+    lab.run(599 * SECOND_NS)
+    assert len(lab.core.world.jobs) == 1
+    lab.run(3 * SECOND_NS)
+    assert lab.core.world.jobs == {}
+    late.join("world", 1, 2)
+    lab.run(SECOND_NS)
+    assert late.places["world"].job != early.places["world"].job
+
+
 def test_an_aggregator_that_never_came_is_named_at_the_time_out() -> None:
     lab = Laboratory()
     lab.break_aggregator()
