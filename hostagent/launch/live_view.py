@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from emulator.ports.spec import Impairments, parse_port
 from hostagent.launch.status import TIMEOUT_S
 from hostagent.protocol.counters import LATENCY
 from hostagent.protocol.worker.latency import percentiles_ns
@@ -26,7 +27,7 @@ def take(address: str) -> View:
     """The view now. Raises grpc.RpcError where no controller answers at HOST:PORT.
 
     ``aggregator`` (name, ready, problem, slots, slots_free, lanes), ``switches`` (name, ``ports``: each with its
-    counters, drops by reason, and ``rank`` and ``peer`` where it leads to one), ``jobs`` (state, slots, latencies of
+    counters, drops by reason, ``rate_bits_per_s`` of its link, 0 if unlimited, and ``rank`` and ``peer`` where it leads to one), ``jobs`` (state, slots, latencies of
     its chunks, verdicts of the aggregator, ``ranks`` with progress, lag and retransmissions), ``time_ns`` (monotonic).
     Counters run from the beginning; see `since`. ``problem`` says why the aggregator's are missing.
     """
@@ -138,6 +139,7 @@ def _switches(aggregators: Iterable[Any], status: Any, jobs: Iterable[View]) -> 
                     **row,
                     "drops": drops,
                     "rank": rank_at.get(_wire(port["spec"])),
+                    "rate_bits_per_s": (parse_port(port["spec"]).inbound or Impairments()).rate_bps,
                 }
             )
         switches.append({"name": aggregator.name, "ports": rows})

@@ -21,20 +21,24 @@ RANK_COLUMNS = (">job", ">rank", "state", ">operations", ">lag", ">chunks lag", 
 
 
 def run_top(address: str, *, once: bool = False, as_json: bool = False, interval_s: float = 1.0) -> int:
-    """Show the view of the controller at HOST:PORT until Ctrl-C or the run's end; ``once``: print it once. The exit
-    code: 1 where no controller answers."""
+    """Show the view of the controller at HOST:PORT until Ctrl-C or the run's end; ``once``: print it once, with the
+    rates of one interval. The exit code: 1 where no controller answers."""
     import grpc
 
     from hostagent.protocol.services.reasons import reason_of
 
+    is_followed = not (as_json or once) and sys.stdout.isatty()
     try:
         view = take(address)
+        if not is_followed:
+            time.sleep(interval_s)
+            view = since(view, take(address))
     except grpc.RpcError as error:
         print(f"netsum top: no controller answers at {address}: {reason_of(error)}", file=sys.stderr)
         return 1
     if as_json:
         print(json.dumps(view, indent=1))
-    elif once or not sys.stdout.isatty():
+    elif not is_followed:
         from hostagent.launch.terminal import wide_console
 
         wide_console().print(render(view))

@@ -109,7 +109,7 @@ STYLE = """
 
 BODY = """<h1>netsum top</h1><p class="lead" id="head">connecting</p><p id="state"></p>
 <svg id="net" role="img" aria-label="topology"></svg>
-<p id="legend">link load 0 <i></i> <span id="most"></span></p>
+<p id="legend">link load 0 <i></i> <span id="most"></span> <span id="of"></span></p>
 <h2>Jobs</h2><div class="scroll" id="jobs"></div>
 <h2>Ranks</h2><div class="scroll" id="ranks"></div>
 <h2>Ports</h2><div class="scroll" id="ports"></div>
@@ -147,11 +147,11 @@ function graph(view) {
   for (const s of view.switches) {
     nodes.set(s.name, {label: short(s.name), height: height.get(s.name) || 1});
     for (const p of s.ports) {
-      const load = Math.max(p.in_bits_per_s || 0, p.out_bits_per_s || 0), drops = total(p.drops);
+      const load = Math.max(p.in_bits_per_s || 0, p.out_bits_per_s || 0), drops = total(p.drops), rate = p.rate_bits_per_s;
       if (p.rank !== null) {
         nodes.set("rank " + p.rank, {label: "rank " + p.rank, height: 0, stale: silent.has(p.rank)});
-        links.push({from: s.name, to: "rank " + p.rank, load, drops});
-      } else if (p.peer && (s.name < p.peer)) links.push({from: s.name, to: p.peer, load, drops});
+        links.push({from: s.name, to: "rank " + p.rank, load, drops, rate});
+      } else if (p.peer && (s.name < p.peer)) links.push({from: s.name, to: p.peer, load, drops, rate});
     }
   }
   return {nodes, links};
@@ -161,6 +161,7 @@ function draw(view) {
   const {nodes, links} = graph(view), rows = [];
   for (const [name, node] of nodes) (rows[node.height] = rows[node.height] || []).push(name);
   const wide = $("net").clientWidth || 900, most = Math.max(1e6, ...links.map(l => l.load));
+  const limited = links.length > 0 && links.every(l => l.rate > 0);  // else the busiest link is the measure
   const width = Math.max(wide, 1), box = 26, gap = 96, place = new Map();
   let y = 8;
   for (const row of rows.slice().reverse()) if (row) {
@@ -173,7 +174,7 @@ function draw(view) {
     }
   }
   const parts = links.map(l => {
-    const [x1, y1] = place.get(l.from), [x2, y2] = place.get(l.to), share = l.load / most;
+    const [x1, y1] = place.get(l.from), [x2, y2] = place.get(l.to), share = Math.min(1, l.load / (limited ? l.rate : most));
     return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="${colour(share)}" stroke-width="${2 + 4 * share}"
       data-load="${l.load}"><title>${text(mbit(l.load))} Mbit/s, ${l.drops} drops</title></line>`;
   });
@@ -185,7 +186,8 @@ function draw(view) {
   }
   $("net").setAttribute("viewBox", `0 0 ${width} ${Math.max(40, y - gap + box + 14)}`);
   $("net").innerHTML = parts.join("");
-  $("most").textContent = mbit(most) + " Mbit/s";
+  $("most").textContent = limited ? "100 %" : mbit(most) + " Mbit/s";
+  $("of").textContent = limited ? "of each link's rate" : "(the busiest: links have no rate of their own)";
 }
 
 function show(view) {

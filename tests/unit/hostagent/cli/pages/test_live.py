@@ -23,7 +23,8 @@ WAIT_S = 20.0
 
 def port(number: int, mbytes: int, rank: int | None = None, peer: str | None = None) -> dict[str, Any]:
     moved = {"frames_in": mbytes, "bytes_in": mbytes * 10**6, "frames_out": mbytes, "bytes_out": mbytes * 10**6}
-    return {"number": number, "spec": f"{number}=x", **moved, "queued_out": 0, "drops": {}, "rank": rank, "peer": peer}
+    ends = {"rank": rank, "peer": peer, "rate_bits_per_s": 0}
+    return {"number": number, "spec": f"{number}=x", **moved, "queued_out": 0, "drops": {}, **ends}
 
 
 def tree(second: int) -> dict[str, Any]:
@@ -122,6 +123,20 @@ def test_a_browser_draws_the_tree_with_loads(tmp_path: Path, monkeypatch: pytest
     assert "&lt;world&gt;" in text
     assert "does not answer" in text
     assert "64 of 512 slots leased" in text
+
+
+def test_colours_are_shares_of_the_links_rates_where_all_have_one(tmp_path: Path) -> None:
+    view = tree(1)
+    for switch in view["switches"]:
+        for each in switch["ports"]:
+            each |= {"rate_bits_per_s": 100_000_000, "in_bits_per_s": 50_000_000, "out_bits_per_s": 0}
+    page = tmp_path / "page.html"
+    fetch = f"const fetch = async () => ({{json: async () => ({json.dumps(view)})}});"
+    page.write_text(PAGE.replace('"use strict";', fetch, 1))
+    text = chromium(tmp_path, page.as_uri(), "--dump-dom", wait_ms=1500).partition("<script>")[0]
+    assert "100 %</span>" in text
+    assert "of each link's rate" in text
+    assert set(re.findall(r'stroke="(rgb[^"]+)"', text)) == {"rgb(116,119,58)"}, "half way between the second and third"
 
 
 @pytest.mark.parametrize("width_px", [PHONE_PX, DESKTOP_PX])
