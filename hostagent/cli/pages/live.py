@@ -147,7 +147,8 @@ function graph(view) {
   for (const s of view.switches) {
     nodes.set(s.name, {label: short(s.name), height: height.get(s.name) || 1});
     for (const p of s.ports) {
-      const load = Math.max(p.in_bits_per_s || 0, p.out_bits_per_s || 0), drops = total(p.drops), rate = p.rate_bits_per_s;
+      const load = Math.max(p.in_bits_per_s || 0, p.out_bits_per_s || 0), drops = total(p.drops);
+      const rate = p.rate_bits_per_s;
       if (p.rank !== null) {
         nodes.set("rank " + p.rank, {label: "rank " + p.rank, height: 0, stale: silent.has(p.rank)});
         links.push({from: s.name, to: "rank " + p.rank, load, drops, rate});
@@ -174,7 +175,8 @@ function draw(view) {
     }
   }
   const parts = links.map(l => {
-    const [x1, y1] = place.get(l.from), [x2, y2] = place.get(l.to), share = Math.min(1, l.load / (limited ? l.rate : most));
+    const [x1, y1] = place.get(l.from), [x2, y2] = place.get(l.to);
+    const share = Math.min(1, l.load / (limited ? l.rate : most));
     return `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" stroke="${colour(share)}" stroke-width="${2 + 4 * share}"
       data-load="${l.load}"><title>${text(mbit(l.load))} Mbit/s, ${l.drops} drops</title></line>`;
   });
