@@ -10,7 +10,7 @@ SOURCES := emulator hostagent pspin_model mininet tests
 # With it every process that the tests start compiles our sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup shell-setup demo test test-all conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs explore clean protos
+.PHONY: help setup shell-setup demo test test-all conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs soak-faults explore clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -94,6 +94,12 @@ PROGRAM_SEED ?= 1
 soak-programs: setup ## PROGRAMS (10000) random programs of collectives in virtual time, LIVE_PROGRAMS (500) on real ranks
 	$(BIN)/python -W ignore -m tests.soaks.program_soak --programs $(PROGRAMS) --first $(PROGRAM_SEED) --jobs $(JOBS)
 	$(BIN)/python -W ignore -m tests.soaks.program_soak --live --programs $(LIVE_PROGRAMS) --first $(PROGRAM_SEED)
+
+SOAK_HOURS ?= 24
+SOAK_MINUTES ?= 30
+soak-faults: setup ## sums under random faults: SOAK_HOURS (24) of virtual time, SOAK_MINUTES (30) live; right, memory flat
+	$(BIN)/python -m tests.soaks.fault_soak --hours $(SOAK_HOURS) --seed $(SOAK_SEED)
+	$(BIN)/python -m tests.soaks.fault_soak --live --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
 
 EXPLORE_MINUTES ?= 10
 explore: setup ## every order of frames, losses, duplicates, restarts within bounds, on small jobs: no wrong sum, no hang

@@ -27,10 +27,10 @@ def take(address: str) -> View:
     """The view now. Raises grpc.RpcError where no controller answers at HOST:PORT.
 
     ``aggregator`` (name, ready, problem, slots, slots_free, lanes), ``switches`` (name, ``ports``: each with its
-    counters, drops by reason, ``rate_bits_per_s`` of its link (0: unlimited), and ``rank`` and ``peer`` where it leads to
-    one), ``jobs`` (state, slots, latencies of its chunks, verdicts of the aggregator, ``ranks`` with progress, lag and
-    retransmissions), ``time_ns`` (monotonic). Counters run from the beginning; see `since`. ``problem`` says why the
-    aggregator's are missing.
+    counters, drops by reason, ``rate_bits_per_s`` of its link (0: unlimited), and ``rank`` and ``peer`` where it leads
+    to one), ``jobs`` (state, slots, latencies of its chunks, verdicts of the aggregator, ``ranks`` with progress, lag
+    and retransmissions), ``time_ns`` (monotonic). Counters run from the beginning; see `since`. ``problem`` says why
+    the aggregator's are missing.
     """
     import grpc
 

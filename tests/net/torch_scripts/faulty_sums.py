@@ -1,4 +1,4 @@
-"""Sums with a known result: SECONDS TIMEOUT_SECONDS. Each rank checks every one of them."""
+"""Sums with a known result: SECONDS TIMEOUT_SECONDS [PAUSE_SECONDS]. Each rank checks every one of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def main() -> None:
     values = torch.arange(50_000, dtype=torch.float32) % 1000
     wanted = values * size + size * (size - 1) / 2
     dist.all_reduce(torch.ones(1))  # faults' times count from here
+    pause_s = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
     end_s, step, going = time.monotonic() + float(sys.argv[1]), 0, torch.ones(1)
     while going.item():
         tensor = values + rank
@@ -25,7 +26,8 @@ def main() -> None:
         going = torch.tensor([float(time.monotonic() < end_s)])
         dist.broadcast(going, 0)
         step += 1
-    sys.stdout.write(f"rank {rank} right\n")
+        time.sleep(pause_s)
+    sys.stdout.write(f"rank {rank} right after {step} sums\n")
     sys.stdout.flush()
     dist.destroy_process_group()
 

@@ -13,31 +13,16 @@ from torch._C._distributed_c10d import HashStore
 from emulator.network.faults.files import parse_faults
 from emulator.network.topology.builders import star
 from hostagent.torch_backend.group import NetsumProcessGroup
+from tests.generators.fault_scripts import draw
 from tests.labs.virtual_job import Faults, VirtualNetwork
 
 RANKS, STEPS = 3, 12
-KINDS = (
-    "impair: {link}, loss: 30%",
-    "impair: {link}, duplicate: 30%",
-    "impair: {link}, reorder: 40%, reorder_by: 20ms",
-    "impair: {link}, corrupt: 5%",
-    "impair: {link}, delay: 30ms, jitter: 5ms",
-    "impair: {link}, rate: 1Mbit",
-    "down: {link}",
-    "partition: [{host}]",
-)
 
 
 def script_of(rng: random.Random) -> str:
-    """Faults of all kinds that overlap, each of which ends."""
-    lines = [f"seed: {rng.randrange(1000)}", "faults:"]
-    for _ in range(10):
-        host = f"h{rng.randrange(RANKS)}"
-        link = rng.choice((f"{host}-s0", f"{host}->s0", f"s0->{host}"))
-        fault = rng.choice(KINDS).format(link=link, host=host)
-        lines.append(f"- {{at: {rng.randrange(3000)}ms, {fault}, for: {rng.randrange(1, 1500)}ms}}")
-    lines.append(f"- {{at: {rng.randrange(3000)}ms, restart: s0}}")
-    return "\n".join(lines)
+    """Ten faults of links that overlap, and a switch that restarts."""
+    script = draw(rng, RANKS, first_ms=0, last_ms=3000, count=10, longest_ms=1500)
+    return f"{script}\n- {{at: {rng.randrange(3000)}ms, restart: s0}}"
 
 
 @pytest.mark.parametrize("seed", range(16))
