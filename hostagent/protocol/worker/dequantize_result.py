@@ -17,6 +17,7 @@ from hostagent.protocol.quantizer.floats import keep_not_finite, narrow, widen
 from hostagent.protocol.quantizer.integers import divide_integers, lanes_to_integers
 from hostagent.protocol.quantizer.long_integers import limbs_to_long, settle_high_words, settle_low_words
 from hostagent.protocol.quantizer.ordered import unorder_floats
+from hostagent.protocol.quantizer.packed import packed_exponent, unpack, widen_classes
 from hostagent.protocol.worker.exact_lanes import store_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
@@ -133,8 +134,11 @@ def store_sums(core: Any, operation: Any, index: int, exponent: int, is_tail: bo
     start, wanted = output_overlap(operation, first, count)
     if wanted == 0:
         return
-    place, target = lanes + 4 * (start - first), output_of(operation, start)
     exponent = unpacked_exponent(exponent)
+    if operation.packed:
+        unpack(lanes, core.scratch_two, count, core.lanes)
+        lanes, exponent = core.scratch_two, packed_exponent(exponent)
+    place, target = lanes + 4 * (start - first), output_of(operation, start)
     divisor = core.workers if operation.average else 1
     if operation.dtype == FLOAT32 and not is_tail:
         dequantize(place, target, wanted, exponent, core.workers_log2, divisor)
@@ -153,6 +157,10 @@ def store_sums(core: Any, operation: Any, index: int, exponent: int, is_tail: bo
 def store_classes(core: Any, operation: Any, first: int, count: int, lanes: int) -> None:
     """A flagged chunk's first round, to the output: NaN and Inf where they are the result, else the own input."""
     start, wanted = output_overlap(operation, first, count)
+    if operation.packed:
+        unpack(lanes, core.scratch_two, count, core.lanes)
+        widen_classes(core.scratch_two, count)
+        lanes = core.scratch_two
     values = first_round_floats(core, operation, first, count) + 4 * (start - first)
     settle_classes(lanes + 4 * (start - first), values, wanted)
     narrow(operation.dtype, values, output_of(operation, start), wanted)

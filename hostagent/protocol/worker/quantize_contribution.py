@@ -11,6 +11,7 @@ from hostagent.protocol.quantizer.classes import count_classes
 from hostagent.protocol.quantizer.integers import integers_to_lanes
 from hostagent.protocol.quantizer.long_integers import high_words, long_to_limbs, low_words
 from hostagent.protocol.quantizer.ordered import LEAST, order_floats
+from hostagent.protocol.quantizer.packed import narrow_classes, pack, packed_exponent
 from hostagent.protocol.worker.exact_lanes import fill_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
@@ -87,13 +88,17 @@ def fill_sum(core: Any, operation: Any, index: int, lanes: int) -> Any:
         pad(lanes, 0, 4 * core.lanes, start - first, given)
         copy_bytes(lanes + start - first, input_of(operation, start), given)
     elif operation.dtype <= LAST_SMALL_FLOAT:
-        pad(lanes, 0, 4 * core.lanes, 0, 4 * count)
         stored = load_i16(operation.scratch_address, index)
         values = input_floats(core, operation, first, count)
-        if stored == FLAGGED:
-            count_classes(values, lanes, count)
+        if stored != FLAGGED:
+            fill_numbers(core, operation, values, count, unpacked_exponent(stored), lanes)
+        elif operation.packed:
+            count_classes(values, core.scratch_two, count)
+            narrow_classes(core.scratch_two, count)
+            pack(core.scratch_two, lanes, count, core.lanes, 0)
         else:
-            quantize(values, lanes, count, unpacked_exponent(stored), core.workers_log2)
+            pad(lanes, 0, 4 * core.lanes, 0, 4 * count)
+            count_classes(values, lanes, count)
     elif operation.dtype == INT64:
         if given < operation.per_chunk or 3 * given < core.lanes:
             zero_bytes(lanes, 4 * core.lanes)
@@ -102,6 +107,17 @@ def fill_sum(core: Any, operation: Any, index: int, lanes: int) -> Any:
         pad(lanes, 0, 4 * core.lanes, 4 * (start - first), 4 * given)
         integers_to_lanes(operation.dtype, input_of(operation, start), lanes + 4 * (start - first), given, 0)
     return 1
+
+
+@njit
+def fill_numbers(core: Any, operation: Any, values: int, count: int, exponent: int, lanes: int) -> None:
+    """All of a frame's lanes, from a chunk's float32."""
+    if operation.packed:
+        quantize(values, core.scratch_two, count, packed_exponent(exponent), core.workers_log2)
+        pack(core.scratch_two, lanes, count, core.lanes, core.workers_log2)
+    else:
+        pad(lanes, 0, 4 * core.lanes, 0, 4 * count)
+        quantize(values, lanes, count, exponent, core.workers_log2)
 
 
 @njit
@@ -141,8 +157,7 @@ def fill_tail_data(core: Any, operation: Any, place: int, lanes: int) -> None:
     """A flagged chunk without its NaN and Inf."""
     first, count = chunk_span(operation, load_i32(flagged_list(operation), place))
     exponent = unpacked_exponent(load_i16(tail_exponents(operation), place))
-    quantize(tail_floats(core, operation, first, count), lanes, count, exponent, core.workers_log2)
-    zero_bytes(lanes + 4 * count, 4 * (core.lanes - count))
+    fill_numbers(core, operation, tail_floats(core, operation, first, count), count, exponent, lanes)
 
 
 @njit
