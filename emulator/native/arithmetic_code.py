@@ -124,6 +124,19 @@ def larger_magnitude(typing_context: Any, largest: Any, address: Any, index: Any
 
 
 @inlined
+def larger_half(typing_context: Any, largest: Any, address: Any, index: Any) -> Any:
+    """The larger of ``largest`` and the 16-bit float ``index`` without its sign, as bit patterns."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = builder.load(element_of(builder, arguments[1], arguments[2], I16))
+        value.align = 1
+        magnitude = builder.and_(builder.zext(value, I32), I32(0x7FFF))
+        return builder.select(builder.icmp_signed(">", magnitude, arguments[0]), magnitude, arguments[0])
+
+    return types.int32(types.int32, types.int64, types.int64), generate
+
+
+@inlined
 def odd_of_24_bits(typing_context: Any, value: Any) -> Any:
     """An int32 that float32 holds exactly: one beyond 24 bits is rounded to odd.
 

@@ -81,6 +81,9 @@ class Operation:
     """The rank in the group that sends or receives alone; -1 when there is none."""
     exact: bool = False
     """Flag of a SUM of floats: the correctly rounded sum. float64 is summed so in any case."""
+    packed: bool = False
+    """Flag of a SUM of float16 or bfloat16: two elements in a lane, each with half its bits. Not where that is exact in
+    one round trip, nor in jobs of more than ``quantizer.packed.LARGEST_JOB`` ranks."""
     served: ServedMemory | None = None
     """Announcement of an operation on a rack server's weights, and the memory for the server's answer."""
     unit: int = 0
@@ -95,6 +98,8 @@ class Operation:
             parts.append("AVG" if self.average else self.kind.name)
             if self.exact:
                 parts.append("exact")
+            if self.packed:
+                parts.append("packed")
         if self.kind is not OperationKind.BARRIER:
             parts += [self.dtype, f"{self.elements} elements"]
         if self.root >= 0:
@@ -157,7 +162,7 @@ REQUEST = np.dtype(
     [
         (name, np.int64)
         for name in (
-            *("kind", "dtype", "elements", "average", "exact", "tag", "announcement"),
+            *("kind", "dtype", "elements", "average", "exact", "packed", "tag", "announcement"),
             *("input_address", "input_first", "input_count", "output_address", "output_first", "output_count"),
             "scratch_address",
         )
@@ -179,6 +184,7 @@ def request_of(operation: Operation, scratch_address: int) -> tuple[int, ...]:
         operation.elements * factor,
         int(operation.average),
         int(operation.exact),
+        int(operation.packed),
         operation.tag(),
         operation.served.address if operation.served else 0,
         given.address,
@@ -203,10 +209,12 @@ def mix(held: int, value: int) -> int:
 
 
 @njit
-def operation_hash(kind: int, dtype: int, elements: int, average: int, exact: int, tag: int, sequence: int) -> int:
+def operation_hash(
+    kind: int, dtype: int, elements: int, average: int, exact: int, packed: int, tag: int, sequence: int
+) -> int:
     """The 32 bits that travel in every frame of an operation and must agree between the ranks."""
     held = 0x811C9DC5
-    for value in (kind, dtype, elements, average + 2 * exact, tag, sequence):
+    for value in (kind, dtype, elements, average + 2 * exact + 4 * packed, tag, sequence):
         held = mix(held, value)
     return held
 
@@ -214,19 +222,20 @@ def operation_hash(kind: int, dtype: int, elements: int, average: int, exact: in
 def hash_of(operation: Operation, sequence: int) -> int:
     """``operation_hash`` of the job's operation number ``sequence``."""
     dtype, factor = operation.core_type()
-    elements, average, exact = operation.elements * factor, int(operation.average), int(operation.exact)
-    return int(operation_hash(int(operation.kind), int(dtype), elements, average, exact, operation.tag(), sequence))
+    flags = (int(operation.average), int(operation.exact), int(operation.packed))
+    elements = operation.elements * factor
+    return int(operation_hash(int(operation.kind), int(dtype), elements, *flags, operation.tag(), sequence))
 
 
 # --- legality ---
 
-LEGAL, UNKNOWN, BAD_SERVED, BAD_AVERAGE, BAD_INPUT, BAD_OUTPUT, NO_SCRATCH, BAD_EXACT, NARROW = range(9)
+LEGAL, UNKNOWN, BAD_SERVED, BAD_AVERAGE, BAD_INPUT, BAD_OUTPUT, NO_SCRATCH, BAD_EXACT, NARROW, BAD_PACKED = range(10)
 """What ``legality`` returns; ``refusal_text`` has the sentences."""
 
 _SUM, _MIN, _RAW = int(OperationKind.SUM), int(OperationKind.MIN), int(OperationKind.RAW)
 _BARRIER, _LAST_KIND = int(OperationKind.BARRIER), int(OperationKind.QUERY)
 _LAST_SMALL_FLOAT, _FLOAT64, _INT64 = int(DType.BFLOAT16), int(DType.FLOAT64), int(DType.INT64)
-_BOOL = int(DType.BOOL)
+_BOOL, _FLOAT16 = int(DType.BOOL), int(DType.FLOAT16)
 
 
 @njit
@@ -243,6 +252,8 @@ def legality(request: Any, lanes: int, workers: int) -> Any:
         return BAD_AVERAGE
     if request.exact and not is_float_sum:
         return BAD_EXACT
+    if request.packed and (kind != _SUM or request.exact or dtype < _FLOAT16 or dtype > _LAST_SMALL_FLOAT):
+        return BAD_PACKED
     if is_float_sum and (request.exact or dtype == _FLOAT64) and lanes < exact_lanes(dtype, workers):
         return NARROW
     first, count = request.input_first, request.input_count
@@ -288,6 +299,7 @@ def refusal_text(operation: Operation, reason: int) -> str:
         f"{elements}",
         NO_SCRATCH: f"MIN and MAX of {dtype} need output memory (scratch will do) for all of the input",
         BAD_EXACT: f"only sums of floats can be exact, not {kind} of {dtype}",
+        BAD_PACKED: f"only sums of float16 and bfloat16 that are not exact can be packed, not {kind} of {dtype}",
         NARROW: f"an exact sum of {dtype} needs an aggregator with more lanes in a frame for this number of ranks "
         "(256 are enough)",
     }[reason]

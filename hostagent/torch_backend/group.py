@@ -116,19 +116,20 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         channel: Channel,
         *,
         exact: bool = False,
+        packed: bool = False,
         on_device: bool = True,
         global_ranks: Sequence[int] = (),
         stragglers: Stragglers | None = None,
     ) -> None:
-        """``exact``, ``on_device``: how sums of floats are made (see ``options.Options``). ``global_ranks``: of the
-        members of a group made by ``new_group``; none for that of ``init_process_group``. ``stragglers``: what is done
-        about late ranks; None: wait."""
+        """``exact``, ``packed``, ``on_device``: how sums of floats are made (see ``options.Options``).
+        ``global_ranks``: of the members of a group made by ``new_group``; none for that of ``init_process_group``.
+        ``stragglers``: what is done about late ranks; None: wait."""
         super().__init__(rank, size)
         self._store = store
         self._member = Member(rank, size)
         self._timeout_s = timeout.total_seconds()
         self._channel = channel
-        self._exact, self._on_device = exact, on_device
+        self._exact, self._packed, self._on_device = exact, packed, on_device
         self._global_ranks = tuple(global_ranks)
         self._stragglers = stragglers if size > 1 else None
         self._name = "netsum"
@@ -497,7 +498,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         return [each.tolist() for each in rows]
 
     def _reduction(self, opts: Any, collective: str) -> Reduction:
-        return parse_reduction(_reduce_op(opts), collective, self._exact, self._on_device)
+        return parse_reduction(_reduce_op(opts), collective, self._exact, self._packed, self._on_device)
 
 
 def _reduce_op(opts: Any) -> Any:

@@ -10,8 +10,9 @@ from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.stragglers import Stragglers
 
 PRECISION_VARIABLE = "NETSUM_PRECISION"
-BLOCK, EXACT = "block", "exact"
-"""Block floating point, the default, and correctly rounded sums (PROTOCOL.md, sections 8.1 and 8.8)."""
+BLOCK, EXACT, PACKED = "block", "exact", "packed"
+"""Block floating point, the default; correctly rounded sums; block floating point with two float16 or bfloat16 in a
+lane (PROTOCOL.md, sections 8.1, 8.8 and 8.10)."""
 
 STRAGGLERS_VARIABLE, BOUND_VARIABLE = "NETSUM_STRAGGLERS", "NETSUM_STRAGGLER_BOUND"
 WAIT, FAIL, PROCEED = "wait", "fail", "proceed"
@@ -26,7 +27,8 @@ class Options:
     """``pg_options`` of ``init_process_group("netsum")`` and ``new_group``; the same on every rank."""
 
     precision: str = ""
-    """``block`` or ``exact``; empty: what the environment's NETSUM_PRECISION says, ``block`` where it says nothing."""
+    """``block``, ``exact`` or ``packed``; empty: what the environment's NETSUM_PRECISION says, ``block`` where it says
+    nothing."""
     quantizer: str = ""
     """Where large sums of floats on a GPU are quantized: ``device`` or ``host``; empty: what the environment's
     NETSUM_QUANTIZER says, ``device`` where it says nothing. ``host`` if only some ranks' tensors are on a GPU."""
@@ -38,9 +40,9 @@ class Options:
     """How long they may be late, as ``500ms``. Empty: NETSUM_STRAGGLER_BOUND, ``1s`` where it says nothing."""
 
 
-def is_exact(options: Options) -> bool:
-    """Whether sums of floats are exact. Raises RefusedError for a precision that does not exist."""
-    return _chosen("precision", options.precision, PRECISION_VARIABLE, (BLOCK, EXACT)) == EXACT
+def precision_of(options: Options) -> str:
+    """How sums of floats are made: BLOCK, EXACT or PACKED. Raises RefusedError for a precision that does not exist."""
+    return _chosen("precision", options.precision, PRECISION_VARIABLE, (BLOCK, EXACT, PACKED))
 
 
 def quantizes_on_device(options: Options) -> bool:
@@ -65,7 +67,7 @@ def stragglers_of(options: Options) -> Stragglers | None:
 
 def check_environment() -> None:
     """Raises RefusedError for a variable whose value does not exist, before any rank has read it."""
-    is_exact(Options())
+    precision_of(Options())
     quantizes_on_device(Options())
     stragglers_of(Options())
 

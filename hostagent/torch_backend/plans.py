@@ -234,7 +234,8 @@ def _operation(
     exact = reduction.exact and kind is OperationKind.SUM and dtype.is_floating_point
     if reduction.factor is not None:  # for the network it is a sum; ranks that ask for a plain one are to be noticed
         collective = f"{collective} {reduction.name}"
-    return Operation(collective, kind, name, width, elements, *spans, reduction.average, root, exact)
+    packed = reduction.packs(dtype)
+    return Operation(collective, kind, name, width, elements, *spans, reduction.average, root, exact, packed)
 
 
 def _doubled(whole: Span) -> Span:

@@ -15,7 +15,8 @@ from hostagent.torch_backend.errors import RefusedError
 
 OTHER_GROUP = "make a gloo group for such calls (dist.new_group(backend='gloo'))"
 
-SMALL_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+HALF_FLOATS = (torch.float16, torch.bfloat16)
+SMALL_FLOATS = (torch.float32, *HALF_FLOATS)
 FLOATS = (*SMALL_FLOATS, torch.float64)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 COMPLEX = (torch.complex64, torch.complex128, torch.complex32)
@@ -69,6 +70,8 @@ class Reduction:
     """As torch names it."""
     exact: bool = False
     """Sums of floats are rounded once, from the exact sum (PROTOCOL.md, section 8.8)."""
+    packed: bool = False
+    """Sums of 16-bit floats take half the frames, with half the bits (section 8.10)."""
     factor: float | Tensor | None = None
     """Of PREMUL_SUM: what each rank multiplies its numbers by before they are added."""
     on_device: bool = True
@@ -85,7 +88,12 @@ class Reduction:
 
     def sums_in_blocks(self, dtype: torch.dtype) -> bool:
         """Whether it is a sum in block floating point (PROTOCOL.md, section 8.1)."""
-        return dtype in SMALL_FLOATS and not self.exact and self.kind_for(dtype) is OperationKind.SUM
+        is_sum = dtype in SMALL_FLOATS and not self.exact and self.kind_for(dtype) is OperationKind.SUM
+        return is_sum and not self.packs(dtype)
+
+    def packs(self, dtype: torch.dtype) -> bool:
+        """Whether two elements share a lane."""
+        return self.packed and dtype in HALF_FLOATS and self.kind_for(dtype) is OperationKind.SUM
 
     def scaled(self, tensor: Tensor) -> Tensor:
         """What a rank adds of a tensor: itself, or with PREMUL_SUM its product with the factor, in its own type."""
@@ -138,15 +146,17 @@ def check_reducible(tensor: Tensor, reduction: Reduction, collective: str) -> No
     )
 
 
-def parse_reduction(reduce_op: Any, collective: str, exact: bool = False, on_device: bool = True) -> Reduction:
+def parse_reduction(
+    reduce_op: Any, collective: str, exact: bool = False, packed: bool = False, on_device: bool = True
+) -> Reduction:
     """The reduction that torch's ``opts.reduceOp`` asks for."""
     name = str(getattr(getattr(reduce_op, "op", reduce_op), "name", reduce_op))
     if name not in _DTYPES:
         raise RefusedError(f"netsum's {collective} does not support {name}. It reduces with {', '.join(_DTYPES)}")
     if name != "PREMUL_SUM":
-        return Reduction(name, exact, on_device=on_device)
+        return Reduction(name, exact, packed, on_device=on_device)
     factor = reduce_op.__getstate__()[1]
-    return Reduction(name, exact, factor, on_device)
+    return Reduction(name, exact, packed, factor, on_device)
 
 
 def readable(tensor: Tensor) -> Tensor:

@@ -56,11 +56,11 @@ def operation_of(
     average: bool = False,
     collective: str = "",
     exact: bool = False,
+    packed: bool = False,
 ) -> Operation:
     """An operation by the core's element type."""
-    return Operation(
-        collective, kind, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, source, output, average, exact=exact
-    )
+    described = collective, kind, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, source, output, average
+    return Operation(*described, exact=exact, packed=packed)
 
 
 def scratch_for(operation: Operation, lanes: int) -> Array:

@@ -118,7 +118,7 @@ def nanoseconds(function: Any, *arguments: int, times: int) -> float:
     return best / times
 
 
-def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> tuple[float, float]:
+def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int, packed: bool) -> tuple[float, float]:
     """What a frame costs to send and to receive, all of the core included; best of several operations."""
     ring, stride = ring_chunks(WINDOW), frame_stride_bytes(lanes)
     pool, posted = np.zeros(ring * stride, np.uint8), np.zeros(ring, np.uint64)
@@ -129,7 +129,8 @@ def core_nanoseconds(lanes: int, dtype: DType, tensor_bytes: int) -> tuple[float
     target, copies = np.zeros(tensor_bytes, np.uint8), np.zeros(BATCH * stride, np.uint8)
     out, request = np.zeros(BATCH, TRANSMIT), np.zeros(1, REQUEST)
     spans = Span(source.ctypes.data, 0, elements), Span(target.ctypes.data, 0, elements)
-    operation = Operation("", OperationKind.SUM, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, *spans)
+    described = "", OperationKind.SUM, dtype.name.lower(), ELEMENT_BYTES[dtype], elements, *spans
+    operation = Operation(*described, packed=packed)
     kind, factor = operation.core_type()
     scratch = np.empty(scratch_bytes(operation.kind, kind, operation.exact, elements * factor, lanes), np.uint8)
     request[0] = request_of(operation, scratch.ctypes.data)
@@ -156,10 +157,11 @@ def measure(lanes: int = 256) -> Report:
         "exponent, in cache": nanoseconds(repeat_exponent, near, lanes, times=TIMES),
         "UDP checksum, in cache": nanoseconds(repeat_sum, near, length + 2, times=TIMES),
     }
-    for dtype in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT32, DType.INT64):
+    kinds = [(dtype, False) for dtype in (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT32, DType.INT64)]
+    for dtype, packed in (*kinds, (DType.FLOAT16, True), (DType.BFLOAT16, True)):
         for size in (256 << 10, 64 << 20):
-            send, receive = core_nanoseconds(lanes, dtype, size)
-            name = f"{dtype.name.lower()}, {size >> 10:,} KiB"
+            send, receive = core_nanoseconds(lanes, dtype, size, packed)
+            name = f"{dtype.name.lower()}{' packed' * packed}, {size >> 10:,} KiB"
             figures |= {f"core, {name}: send": send, f"core, {name}: receive": receive}
     rows = [Row(name, value, "ns", "plain copy, in cache", copy_ns) for name, value in figures.items()]
     return Report("worker", f"worker core, nanoseconds per frame of {lanes} lanes", rows, SEED)

@@ -133,8 +133,8 @@ class CoreMemory:
             "blocked": ring // 8,
             "lists": 16 * LISTS,
             "template": 2 * TEMPLATE_STRIDE,
-            "scratch": 4 * lanes,
-            "scratch_two": 4 * lanes,
+            "scratch": 8 * lanes,  # a packed chunk has two numbers for each lane
+            "scratch_two": 8 * lanes,
             "digits": DIGITS_BYTES,
         }
         places, total = {}, 64

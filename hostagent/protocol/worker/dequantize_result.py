@@ -14,9 +14,11 @@ from hostagent.protocol.quantizer.blocks import (
 )
 from hostagent.protocol.quantizer.classes import settle_classes
 from hostagent.protocol.quantizer.floats import keep_not_finite, narrow, widen
+from hostagent.protocol.quantizer.halves import dequantize_halves
 from hostagent.protocol.quantizer.integers import divide_integers, lanes_to_integers
 from hostagent.protocol.quantizer.long_integers import limbs_to_long, settle_high_words, settle_low_words
 from hostagent.protocol.quantizer.ordered import unorder_floats
+from hostagent.protocol.quantizer.packed import unpack, widen_classes
 from hostagent.protocol.worker.exact_lanes import store_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
@@ -28,7 +30,12 @@ from hostagent.protocol.worker.operations import (
     tail_exponents,
     takes_maximum,
 )
-from hostagent.protocol.worker.quantize_contribution import STORED_ZERO, complement_of, unpacked_exponent
+from hostagent.protocol.worker.quantize_contribution import (
+    STORED_ZERO,
+    complement_of,
+    scale_exponent,
+    unpacked_exponent,
+)
 from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT, core_at, operation_at
 from hostagent.protocol.worker.spans import (
     FLOAT32,
@@ -133,11 +140,17 @@ def store_sums(core: Any, operation: Any, index: int, exponent: int, is_tail: bo
     start, wanted = output_overlap(operation, first, count)
     if wanted == 0:
         return
+    exponent = scale_exponent(operation, unpacked_exponent(exponent))
+    if operation.packed:
+        unpack(lanes, core.scratch_two, count, core.lanes)
+        lanes = core.scratch_two
     place, target = lanes + 4 * (start - first), output_of(operation, start)
-    exponent = unpacked_exponent(exponent)
     divisor = core.workers if operation.average else 1
     if operation.dtype == FLOAT32 and not is_tail:
         dequantize(place, target, wanted, exponent, core.workers_log2, divisor)
+        return
+    is_half = operation.dtype != FLOAT32 and not is_tail
+    if is_half and dequantize_halves(operation.dtype, place, target, wanted, exponent, core.workers_log2, divisor):
         return
     if operation.dtype == FLOAT32:
         dequantize(place, core.scratch, wanted, exponent, core.workers_log2, divisor)
@@ -153,6 +166,10 @@ def store_sums(core: Any, operation: Any, index: int, exponent: int, is_tail: bo
 def store_classes(core: Any, operation: Any, first: int, count: int, lanes: int) -> None:
     """A flagged chunk's first round, to the output: NaN and Inf where they are the result, else the own input."""
     start, wanted = output_overlap(operation, first, count)
+    if operation.packed:
+        unpack(lanes, core.scratch_two, count, core.lanes)
+        widen_classes(core.scratch_two, count)
+        lanes = core.scratch_two
     values = first_round_floats(core, operation, first, count) + 4 * (start - first)
     settle_classes(lanes + 4 * (start - first), values, wanted)
     narrow(operation.dtype, values, output_of(operation, start), wanted)

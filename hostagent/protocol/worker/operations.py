@@ -12,6 +12,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import load_i16, store_i32
 from hostagent.protocol.dtypes import DType
 from hostagent.protocol.operation import LEGAL, OperationKind, legality, operation_hash, request_at
+from hostagent.protocol.quantizer.packed import LARGEST_JOB
 from hostagent.protocol.served import ANNOUNCEMENT_LANES
 from hostagent.protocol.wire import Operator
 from hostagent.protocol.worker.exact_plan import (
@@ -142,7 +143,9 @@ def core_submit(address: int, request_address: int) -> Any:
     copy_request(operation, request)
     operation.sequence = sequence
     operation.hash = operation_hash(
-        request.kind, request.dtype, request.elements, request.average, request.exact, request.tag, sequence
+        *(request.kind, request.dtype, request.elements),
+        *(request.average, request.exact, request.packed),
+        *(request.tag, sequence),
     )
     cut(core, operation)
     core.submitted_operations = sequence + 1
@@ -158,6 +161,7 @@ def copy_request(operation: Any, request: Any) -> None:
     operation.dtype = request.dtype
     operation.average = request.average
     operation.exact = request.exact
+    operation.packed = request.packed
     operation.tag = request.tag
     operation.announcement = request.announcement
     operation.elements = request.elements * unit
@@ -181,6 +185,9 @@ def cut(core: Any, operation: Any) -> None:
         per_chunk = core.lanes // 3
     elif operation.kind == SUM and operation.dtype <= FLOAT64:
         per_chunk = choose_encoding(core, operation)
+        operation.packed = int(operation.packed and operation.exact == ROUNDED and core.workers <= LARGEST_JOB)
+        if operation.packed:
+            per_chunk = 2 * core.lanes
     operation.per_chunk = per_chunk
     operation.chunks = (operation.elements + per_chunk - 1) // per_chunk
     if operation.kind == BARRIER:

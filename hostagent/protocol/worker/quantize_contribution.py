@@ -8,9 +8,11 @@ from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_i16, load_i32, store_lane, zero_bytes
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, exponent_of, quantize
 from hostagent.protocol.quantizer.classes import count_classes
+from hostagent.protocol.quantizer.halves import half_exponent_of, quantize_halves
 from hostagent.protocol.quantizer.integers import integers_to_lanes
 from hostagent.protocol.quantizer.long_integers import high_words, long_to_limbs, low_words
 from hostagent.protocol.quantizer.ordered import LEAST, order_floats
+from hostagent.protocol.quantizer.packed import narrow_classes, pack, packed_exponent
 from hostagent.protocol.worker.exact_lanes import fill_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
@@ -25,6 +27,7 @@ from hostagent.protocol.worker.operations import (
 )
 from hostagent.protocol.worker.records import EXPONENT, HIGH, LOW, TAIL_DATA, TAIL_EXPONENT, core_at, operation_at
 from hostagent.protocol.worker.spans import (
+    FLOAT32,
     chunk_span,
     input_floats,
     input_of,
@@ -87,13 +90,7 @@ def fill_sum(core: Any, operation: Any, index: int, lanes: int) -> Any:
         pad(lanes, 0, 4 * core.lanes, start - first, given)
         copy_bytes(lanes + start - first, input_of(operation, start), given)
     elif operation.dtype <= LAST_SMALL_FLOAT:
-        pad(lanes, 0, 4 * core.lanes, 0, 4 * count)
-        stored = load_i16(operation.scratch_address, index)
-        values = input_floats(core, operation, first, count)
-        if stored == FLAGGED:
-            count_classes(values, lanes, count)
-        else:
-            quantize(values, lanes, count, unpacked_exponent(stored), core.workers_log2)
+        fill_floats(core, operation, index, first, count, lanes)
     elif operation.dtype == INT64:
         if given < operation.per_chunk or 3 * given < core.lanes:
             zero_bytes(lanes, 4 * core.lanes)
@@ -102,6 +99,48 @@ def fill_sum(core: Any, operation: Any, index: int, lanes: int) -> Any:
         pad(lanes, 0, 4 * core.lanes, 4 * (start - first), 4 * given)
         integers_to_lanes(operation.dtype, input_of(operation, start), lanes + 4 * (start - first), given, 0)
     return 1
+
+
+@njit
+def fill_floats(core: Any, operation: Any, index: int, first: int, count: int, lanes: int) -> None:
+    """A chunk of block floating point, or of class counts."""
+    stored = load_i16(operation.scratch_address, index)
+    wide = begin_wide(core, operation, count, lanes)
+    if stored == FLAGGED:
+        count_classes(input_floats(core, operation, first, count), wide, count)
+        if operation.packed:
+            narrow_classes(wide, count)
+            pack(wide, lanes, count, core.lanes, 0)
+        return
+    exponent = scale_exponent(operation, unpacked_exponent(stored))
+    if not (
+        has_all_halves(operation, first, count)
+        and quantize_halves(operation.dtype, input_of(operation, first), wide, count, exponent, core.workers_log2)
+    ):
+        quantize(input_floats(core, operation, first, count), wide, count, exponent, core.workers_log2)
+    if operation.packed:
+        pack(wide, lanes, count, core.lanes, core.workers_log2)
+
+
+@njit
+def has_all_halves(operation: Any, first: int, count: int) -> Any:
+    """Whether a range is of 16-bit floats that are all here."""
+    return operation.dtype != FLOAT32 and input_overlap(operation, first, count)[1] == count
+
+
+@njit
+def begin_wide(core: Any, operation: Any, count: int, lanes: int) -> Any:
+    """Where a chunk's numbers are to be written: into the frame, of which the rest is zeroed, or to be packed."""
+    if operation.packed:
+        return core.scratch_two
+    pad(lanes, 0, 4 * core.lanes, 0, 4 * count)
+    return lanes
+
+
+@njit
+def scale_exponent(operation: Any, exponent: int) -> int:
+    """What the quantizer is given for a chunk's exponent."""
+    return packed_exponent(exponent) if operation.packed else exponent
 
 
 @njit
@@ -119,7 +158,9 @@ def fill_exponents(core: Any, operation: Any, group: int, lanes: int) -> None:
     for index in range(begin, end):
         first, count = chunk_span(operation, index)
         exponent = EXPONENT_ZERO
-        if input_overlap(operation, first, count)[1] > 0:
+        if has_all_halves(operation, first, count):
+            exponent = half_exponent_of(operation.dtype, input_of(operation, first), count)
+        elif input_overlap(operation, first, count)[1] > 0:
             exponent = exponent_of(input_floats(core, operation, first, count), count)
         store_lane(lanes, index - begin, exponent)
     zero_bytes(lanes + 4 * (end - begin), 4 * (core.lanes - (end - begin)))
@@ -141,8 +182,10 @@ def fill_tail_data(core: Any, operation: Any, place: int, lanes: int) -> None:
     """A flagged chunk without its NaN and Inf."""
     first, count = chunk_span(operation, load_i32(flagged_list(operation), place))
     exponent = unpacked_exponent(load_i16(tail_exponents(operation), place))
-    quantize(tail_floats(core, operation, first, count), lanes, count, exponent, core.workers_log2)
-    zero_bytes(lanes + 4 * count, 4 * (core.lanes - count))
+    wide, exponent = begin_wide(core, operation, count, lanes), scale_exponent(operation, exponent)
+    quantize(tail_floats(core, operation, first, count), wide, count, exponent, core.workers_log2)
+    if operation.packed:
+        pack(wide, lanes, count, core.lanes, core.workers_log2)
 
 
 @njit

@@ -388,6 +388,14 @@ def test_only_sums_of_floats_are_asked_for_exactly():
         assert planned == ([True, True, False, True, False] if exact else [False] * 5)
 
 
+def test_only_sums_of_16_bit_floats_are_packed():
+    dtypes = (torch.bfloat16, torch.float16, torch.float32, torch.int16, torch.complex64)
+    for operator, packed in ((SUM, [True, True, False, False, False]), (OP.MAX, [False] * 4)):
+        reduction = parse_reduction(operator, "all_reduce", packed=True)
+        plans = [all_reduce(torch.ones(2, dtype=dtype), reduction, Member(0, 2)) for dtype in dtypes[: len(packed)]]
+        assert [plan.operations[0].packed for plan in plans] == packed
+
+
 REFUSALS = [
     (torch.ones(2, dtype=torch.complex64), OP.MAX, "MAX of complex64.*no order"),
     (torch.ones(2, dtype=torch.bool), dist.ReduceOp.AVG, "AVG of bool"),

@@ -8,7 +8,7 @@ from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.options import (
     PRECISION_VARIABLE,
     Options,
-    is_exact,
+    precision_of,
     quantizes_on_device,
     stragglers_of,
 )
@@ -17,21 +17,21 @@ from hostagent.torch_backend.stragglers import Stragglers
 
 def test_the_option_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PRECISION_VARIABLE, raising=False)
-    assert not is_exact(Options())
-    assert is_exact(Options("exact"))
+    assert precision_of(Options()) == "block"
+    assert precision_of(Options("exact")) == "exact"
     monkeypatch.setenv(PRECISION_VARIABLE, "exact")
-    assert is_exact(Options())
-    assert not is_exact(Options("block"))
+    assert precision_of(Options()) == "exact"
+    assert precision_of(Options("block")) == "block"
     monkeypatch.setenv(PRECISION_VARIABLE, "")
-    assert not is_exact(Options())
+    assert precision_of(Options()) == "block"
 
 
 def test_other_precisions_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RefusedError, match="the option precision is 'double', must be block or exact"):
-        is_exact(Options("double"))
+    with pytest.raises(RefusedError, match="the option precision is 'double', must be block, exact or packed"):
+        precision_of(Options("double"))
     monkeypatch.setenv(PRECISION_VARIABLE, "Exact")
     with pytest.raises(RefusedError, match="NETSUM_PRECISION is 'Exact'"):
-        is_exact(Options())
+        precision_of(Options())
 
 
 def test_where_floats_are_quantized(monkeypatch: pytest.MonkeyPatch) -> None:

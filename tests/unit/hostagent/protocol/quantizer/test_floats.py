@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hostagent.protocol.dtypes import DType
-from hostagent.protocol.quantizer import blocks, classes, floats, ordered
+from hostagent.protocol.quantizer import blocks, classes, floats, halves, ordered
 
 COUNT = 67  # not a multiple of any vector's width
 F32 = np.float32
@@ -176,3 +176,49 @@ def test_ordered_lanes_compare_as_the_floats_do_and_nan_wins(complement: int) ->
     assert (lanes[:2].byteswap() == ordered.NAN_LANE).all()
     ordered.unorder_floats(address(lanes), address(back), 2, complement)
     assert (back[:2].view(np.uint32) == 0x7FC00000).all()
+
+
+def of_scale(dtype: DType, exponent: int, rng: np.random.Generator) -> np.ndarray:
+    """Elements below 2^exponent, as 16 bits."""
+    values = (rng.uniform(-1, 1, COUNT) * 2.0**exponent).astype(F32)
+    bits = np.empty(COUNT, np.uint16)
+    floats.narrow(int(dtype), address(values), address(bits), COUNT)
+    return bits
+
+
+@pytest.mark.parametrize("workers", [1, 3, 4, 64])
+@pytest.mark.parametrize(
+    ("dtype", "exponent"),
+    [(DType.FLOAT16, e) for e in (-24, -14, 0, 16)] + [(DType.BFLOAT16, e) for e in (-133, -97, -96, 0, 128)],
+)
+def test_one_pass_for_16_bits_has_the_bits_of_two(workers: int, dtype: DType, exponent: int) -> None:
+    rng = np.random.default_rng(workers)
+    bits, wide, workers_log2 = of_scale(dtype, exponent, rng), np.empty(COUNT, F32), blocks.log2_ceiling(workers)
+    floats.widen(int(dtype), address(bits), address(wide), COUNT)
+    found = halves.half_exponent_of(int(dtype), address(bits), COUNT)
+    assert found == blocks.exponent_of(address(wide), COUNT)
+    lanes, expected = np.zeros(COUNT, np.uint32), np.zeros(COUNT, np.uint32)
+    done = halves.quantize_halves(int(dtype), address(bits), address(lanes), COUNT, found, workers_log2)
+    assert done == (blocks.shift_of(found, workers_log2) <= blocks.LARGEST_FAST_SHIFT)
+    blocks.quantize(address(wide), address(expected), COUNT, found, workers_log2)
+    if done:
+        assert (lanes == expected).all()
+    sums = rng.integers(-(2**30), 2**30, COUNT).astype(np.int32).byteswap()
+    for divisor in (1, 4, 3):
+        back, wanted = np.zeros(COUNT, np.uint16), np.zeros(COUNT, np.uint16)
+        arguments = COUNT, found, workers_log2, divisor
+        done = halves.dequantize_halves(int(dtype), address(sums), address(back), *arguments)
+        blocks.dequantize_to_odd(address(sums), address(wide), *arguments)
+        floats.narrow(int(dtype), address(wide), address(wanted), COUNT)
+        assert done or divisor == 3 or found < -90
+        if done:
+            assert (back == wanted).all()
+
+
+def test_one_pass_finds_zeros_and_what_is_not_finite() -> None:
+    for dtype, infinity in ((DType.FLOAT16, 0x7C00), (DType.BFLOAT16, 0x7F80)):
+        for bits, exponent in ((0x8000, blocks.EXPONENT_ZERO), (infinity, blocks.EXPONENT_NOT_FINITE)):
+            values = np.array([0, bits, 1 if bits == infinity else 0], np.uint16)
+            assert halves.half_exponent_of(int(dtype), address(values), 3) == exponent
+        values = np.array([infinity + 1], np.uint16)
+        assert halves.half_exponent_of(int(dtype), address(values), 1) == blocks.EXPONENT_NOT_FINITE
