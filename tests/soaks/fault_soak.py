@@ -45,6 +45,7 @@ GROWTH = 1.05
 """Of a process's memory: the median of the last quarter of its life over that of the second."""
 FEW_LOOKS = 20
 """A life with fewer says nothing of growth."""
+ANONYMOUS = re.compile(r"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.MULTILINE)
 STEPS = re.compile(r"rank (\d+) right after (\d+) sums")
 
 
@@ -53,28 +54,31 @@ class Life:
     """What one process held, at each look."""
 
     name: str
-    resident_bytes: list[int] = field(default_factory=list)
+    memory_bytes: list[int] = field(default_factory=list)
+    """Anonymous memory, in RAM or swapped out."""
     descriptors: list[int] = field(default_factory=list)
 
     def look(self, pid: int) -> None:
-        self.resident_bytes.append(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"))
-        self.descriptors.append(len(os.listdir(f"/proc/{pid}/fd")))
+        kilobytes = [int(held) for held in ANONYMOUS.findall(Path(f"/proc/{pid}/status").read_text())]
+        if kilobytes:  # none: it has just ended
+            self.descriptors.append(len(os.listdir(f"/proc/{pid}/fd")))
+            self.memory_bytes.append(1024 * sum(kilobytes))
 
     def problems(self) -> list[str]:
         """Whether it held more at the end than early on."""
-        quarter = len(self.resident_bytes) // 4
-        if len(self.resident_bytes) < FEW_LOOKS:
+        quarter = len(self.memory_bytes) // 4
+        if len(self.memory_bytes) < FEW_LOOKS:
             return []
         found = []
-        for what, series, most in (("memory", self.resident_bytes, GROWTH), ("descriptors", self.descriptors, 1.0)):
+        for what, series, most in (("memory", self.memory_bytes, GROWTH), ("descriptors", self.descriptors, 1.0)):
             early, late = (statistics.median(part) for part in (series[quarter : 2 * quarter], series[-quarter:]))
             if late > most * early:
                 found.append(f"{self.name}: {what} grew from {early:,.0f} to {late:,.0f}")
         return found
 
     def describe(self) -> str:
-        held = f"{self.resident_bytes[-1] / 1e6:.0f} MB, {self.descriptors[-1]} descriptors"
-        return f"{self.name}: {held} after {len(self.resident_bytes)} looks"
+        held = f"{self.memory_bytes[-1] / 1e6:.0f} MB, {self.descriptors[-1]} descriptors"
+        return f"{self.name}: {held} after {len(self.memory_bytes)} looks"
 
 
 def conclude(lives: Iterable[Life]) -> int:
@@ -155,7 +159,7 @@ def live(minutes: float, seed: int, folder: Path) -> int:
         print(f"seed {seed} failed:\n{text}\n{script}")
         return 1
     print(f"{min(int(sums) for _, sums in right):,} sums are right on {LIVE_RANKS} ranks")
-    return conclude(life for life in lives.values() if len(life.resident_bytes) >= FEW_LOOKS)
+    return conclude(life for life in lives.values() if len(life.memory_bytes) >= FEW_LOOKS)
 
 
 def look_at(parent: int, lives: dict[int, Life]) -> None:

@@ -17,11 +17,11 @@ from hostagent.protocol.quantizer.blocks import log2_ceiling
 from hostagent.protocol.quantizer.packed import LARGEST_JOB, error_bound
 from hostagent.protocol.worker.exact_plan import ONE_ROUND_FRAMES, one_round_elements
 from tests.labs.extent import tries
+from tests.labs.float_sums import AGGREGATORS, LANES, WINDOW, draw_values
 from tests.labs.protocol import as_float
 from tests.labs.synchronous_job import SynchronousJob, reference_job
 from tests.labs.worker_core import operation_of
 from tests.oracles.exact_sums import rounded_sum
-from tests.property.hostagent.protocol.test_exact_sums import AGGREGATORS, LANES, WINDOW, draw_values
 
 HALVES = (DType.FLOAT16, DType.BFLOAT16)
 CHUNK = 2 * LANES
@@ -73,7 +73,7 @@ class Sum:
             return
         unit = 2.0 ** (math.frexp(result)[1] - (11 if self.dtype == DType.FLOAT16 else 8))
         unit = max(unit, 2.0**-24 if self.dtype == DType.FLOAT16 else 2.0**-133)
-        error = abs(Fraction(result) - sum(map(Fraction, column)) / divisor)
+        error = abs(Fraction(result) - sum(map(Fraction, column), Fraction(0)) / divisor)
         assert error <= Fraction(bound) / divisor + Fraction(unit) / 2, (column, result, bound)
 
 
