@@ -17,7 +17,7 @@ from emulator.network.topology.topology import Topology
 MOST_RANKS = 128
 MOST = 1e9
 """Of a time in a file, in its unit."""
-NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE]-?[0-9]+)?|\.[0-9]+")
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+")
 
 
 class SketchError(DescriptionError):
