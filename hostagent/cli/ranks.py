@@ -108,15 +108,16 @@ def solve(
     """
     from hostagent.planner.placement.apply import write_order
     from hostagent.planner.placement.costs import read_costs
-    from hostagent.planner.placement.model import Model
+    from hostagent.planner.placement.model import allreduce_model
     from hostagent.planner.placement.picture import draw
     from hostagent.planner.placement.solve import solve as solved
 
     costs = read_costs(file)
-    model = Model(algorithm, costs, parse_size(size))
+    size_bytes = parse_size(size)
+    model = allreduce_model(algorithm, costs, size_bytes)
     found = solved(model, seed)
     hosts = [costs.names[host] for host in found.order]
-    record = {"algorithm": algorithm, "size_bytes": model.size_bytes, **asdict(found)}
+    record = {"algorithm": algorithm, "size_bytes": size_bytes, **asdict(found)}
     del record["order"]
     if output is not None:
         write_order(hosts, record, output)
@@ -126,7 +127,7 @@ def solve(
         print(json.dumps({"hosts": hosts, **record}))
     else:
         how = "exact" if found.is_exact else "searched"
-        print(f"{algorithm}, {model.ranks} ranks, {model.size_bytes} bytes ({how})")
+        print(f"{algorithm}, {model.ranks} ranks, {size_bytes} bytes ({how})")
         print(f"cost:      {found.given_cost_ns / 1e3:,.1f} us as given, {found.cost_ns / 1e3:,.1f} us reordered")
         ratio = found.given_elapsed_ns / found.elapsed_ns
         print(
