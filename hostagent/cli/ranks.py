@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def solve(
         how = "exact" if found.is_exact else "searched"
         print(f"{algorithm}, {model.ranks} ranks, {size_bytes} bytes ({how})")
         print(f"cost:      {found.given_cost_ns / 1e3:,.1f} us as given, {found.cost_ns / 1e3:,.1f} us reordered")
-        ratio = found.given_elapsed_ns / found.elapsed_ns
+        ratio = found.given_elapsed_ns / found.elapsed_ns if found.elapsed_ns else 1.0
         print(
             f"predicted: {found.given_elapsed_ns / 1e3:,.1f} us, {found.elapsed_ns / 1e3:,.1f} us: {ratio:.2f}x faster"
         )
@@ -169,7 +170,7 @@ def apply(
 
 @command(
     option("--cloud", metavar="SHAPE", help=CLOUD),
-    option("--seeds", metavar="N", type=integer(1), help="Number of clouds, of seeds 1, 2, ..."),
+    option("--seeds", metavar="N", type=integer(1), help="Number of clouds, with seeds from 1 on."),
     SIZE,
     NOISY,
     JITTER,
@@ -196,13 +197,21 @@ def evaluate(
 
     from hostagent.launch.terminal import print_table
     from hostagent.planner.placement.cloud import make_cloud
+    from hostagent.planner.placement.costs import PlacementError
     from hostagent.planner.placement.evaluate import evaluate as evaluated
     from hostagent.planner.placement.model import ALGORITHMS
     from hostagent.planner.placement.probe import probe_cloud
 
     clouds = [make_cloud(_shape(cloud), seed, noisy) for seed in range(1, seeds + 1)]
     probed = [(each, probe_cloud(each, seed, jitter, parse_size(large))) for seed, each in enumerate(clouds, 1)]
-    found = {name: [evaluated(*each, name, parse_size(size)) for each in probed] for name in ALGORITHMS}
+    found = {}
+    for name in ALGORITHMS:
+        try:
+            found[name] = [evaluated(*each, name, parse_size(size)) for each in probed]
+        except PlacementError as error:  # not for so many ranks
+            print(f"left out: {error}", file=sys.stderr)
+    if not found:
+        return 2
     rows = [
         {
             "algorithm": name,

@@ -16,6 +16,8 @@ from emulator.network.topology.parts import Place, TopologyError
 
 Matrix: TypeAlias = NDArray[np.float64]
 FIELDS = ("names", "latency_ns", "byte_ns")
+MOST_NS = 1e12
+"""Of a message, or a byte."""
 
 
 class PlacementError(TopologyError):
@@ -52,7 +54,7 @@ class Costs:
         off = ~np.eye(count, dtype=bool)
         for wrong, text in (
             (np.isnan(matrix), "no probe between {} and {}: probe again, or write a cost"),
-            (~(matrix >= 0) | np.isinf(matrix), "the cost between {} and {} is not a number from 0 on"),
+            (~((matrix >= 0) & (matrix <= MOST_NS)), f"the cost between {{}} and {{}} is not from 0 to {MOST_NS:g}"),
             (matrix != matrix.T, "{} to {} does not cost what the way back costs: a cost is half a round trip"),
         ):
             for i, j in np.argwhere(wrong & off).tolist():
