@@ -26,7 +26,8 @@ class PlacementError(TopologyError):
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """A message of s bytes between hosts i and j takes latency_ns[i, j] + s byte_ns[i, j], alone on its way.
+    """A message of s bytes between hosts i and j takes latency_ns[i, j] + s byte_ns[i, j]: alone on its way, or, as
+    probes measure it, while the pairs of a round of the tournament exchange theirs.
 
     Raises PlacementError with the field where a matrix is not symmetric, or a pair has no cost.
     """
