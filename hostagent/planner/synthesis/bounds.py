@@ -31,7 +31,10 @@ def lower_bound_ns(problem: Problem, collective: str, routing: Routing) -> int:
     for part in parts:
         for enters in (True, False):
             bound = max(bound, _crossing_ns(problem, part, enters, soonest, passage))
-    return bound + (min(whole) if collective == "allreduce" else 0)
+    if collective != "allreduce":
+        return bound
+    steps = 2 * sum(len(piece.destinations) for piece in problem.pieces)  # into ranks: as many sums as copies
+    return max(bound + min(whole), _carried_ns(problem, {edge.links[-1] for edge in problem.edges}, steps))
 
 
 def _crossing_ns(

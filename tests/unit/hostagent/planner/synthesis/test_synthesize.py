@@ -111,6 +111,7 @@ def test_switches_that_sum_beat_the_best_plan_of_hosts_alone() -> None:
     summed = in_switches(topology, "allreduce", 1 << 20)
     assert summed is not None
     verify(summed)
+    assert plan.bound_ns == pytest.approx(plan.elapsed_ns, rel=0.02)
     assert simulate(summed).elapsed_ns < 0.75 * plan.elapsed_ns  # n rather than 2(n - 1) pieces on each link
 
 
