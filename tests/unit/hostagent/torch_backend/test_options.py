@@ -8,7 +8,6 @@ from hostagent.torch_backend.errors import RefusedError
 from hostagent.torch_backend.options import (
     PRECISION_VARIABLE,
     Options,
-    is_exact,
     precision_of,
     probes_order,
     quantizes_on_device,
