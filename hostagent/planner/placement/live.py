@@ -27,16 +27,27 @@ from hostagent.planner.placement.solve import solve
 
 
 def probed_order(schedule: Schedule, group: dist.ProcessGroup) -> list[int]:
-    """The rank of the group for each rank of the schedule: the given one unless the schedule is an allreduce of
-    messages, in which all ranks have and get the same, so that only the time depends on it. The group is probed once;
-    all its ranks call this, and get the same."""
-    columns, everybody = schedule.columns, set(range(schedule.ranks))
-    messages = np.isin(columns.kind, (Kind.SEND, Kind.REDUCE)).all()
-    if not messages or any(
-        {*part.sources} != everybody or {*part.destinations} != everybody for part in schedule.chunks
-    ):
-        return sorted(everybody)
-    if group not in _COSTS:
+    """The rank of the group for each rank of the schedule: the given one unless `depends_on_order`. The group is probed
+    once; all its ranks call this, the first one solves, and all get the same."""
+    order = torch.arange(schedule.ranks)
+    if depends_on_order(schedule):
+        if group not in _COSTS:
+            _COSTS[group] = probe_group(PROBED_BYTES, PROBED_REPEATS, group)
+        if dist.get_rank(group) == 0:
+            order.copy_(torch.from_numpy(solve(Model(schedule, _COSTS[group])).order))
+        dist.broadcast(order, group=group, group_src=0)
+    return [int(rank) for rank in order]
+
+
+def depends_on_order(schedule: Schedule) -> bool:
+    """Only in time: an allreduce of messages, in which all ranks have and get the same."""
+    everybody = set(range(schedule.ranks))
+    return bool(np.isin(schedule.columns.kind, (Kind.SEND, Kind.REDUCE)).all()) and all(
+        {*part.sources} == everybody == {*part.destinations} for part in schedule.chunks
+    )
+
+
+_COSTS:
         _COSTS[group] = probe_group(PROBED_BYTES, PROBED_REPEATS, group)
     found: list[int] = solve(Model(schedule, _COSTS[group])).order.tolist()
     return found
