@@ -37,6 +37,7 @@ def _mistakes() -> tuple[type[Exception], ...]:
     flag("--separate", help="A message for every piece: do not join neighbors."),
     flag("--log", help="Print the solver's log: bounds and gap as they improve."),
     option("-o", "--output", metavar="FILE", type=Path, help="Schedule to write: .json, or MSCCL's .xml."),
+    option("--plot", metavar="FILE.png", type=Path, help="Picture of the plan's bandwidth at other sizes."),
     AS_JSON,
     mistakes=_mistakes,
 )
@@ -53,22 +54,27 @@ def synthesize(
     separate: bool = False,
     log: bool = False,
     output: Path | None = None,
+    plot: Path | None = None,
     as_json: bool = False,
 ) -> int:
     """Synthesize a collective for GPUs and their links, within a communication sketch (TACCL), and compare it with
     rings; an allreduce also with one that switches sum.
 
     Example:
-      netsum plan synthesize NDv2 allgather -o plan.json
+      netsum plan synthesize NDv2 allgather -o plan.json --plot bandwidth.png
       netsum schedule show plan.json --gantt plan.png
     """
     from hostagent.cli.schedule.command import write
     from hostagent.planner.synthesis.inputs import Sketch, read_sketch
+    from hostagent.planner.synthesis.picture import draw
     from hostagent.planner.synthesis.synthesize import COLLECTIVES, in_switches, rings
     from hostagent.planner.synthesis.synthesize import synthesize as plan_of
 
     if collective not in COLLECTIVES:
         raise UsageError(f"{collective!r}: choose one of {', '.join(COLLECTIVES)}", "COLLECTIVE")
+    for name, path in (("-o/--output", output), ("--plot", plot)):
+        if path is not None and not path.parent.is_dir():
+            raise UsageError(f"{path.parent} is no folder", name)
     size_bytes = parse_size(size)
     used = read_sketch(sketch) if sketch else Sketch()
     model = _machine(machine, topology, used.nodes, parse_size(profiled_size or size), unit_us)
@@ -77,6 +83,8 @@ def synthesize(
         "name": plan.schedule.name,
         "elapsed_ns": plan.elapsed_ns,
         "messages": len(plan.schedule),
+        "bound_ns": plan.bound_ns,
+        "gap": plan.gap,
         "separate_ns": plan.separate_ns,
         "routing_ns": plan.routing.time_ns,
         "routing_bound_ns": plan.routing.bound_ns,
@@ -98,6 +106,8 @@ def synthesize(
     found["written"] = best.name
     if output is not None:
         write(best, output)
+    if plot is not None:
+        draw(model, plan, plot)
     if as_json:
         print(json.dumps(found))
     else:
@@ -148,12 +158,15 @@ def _print(found: dict[str, Any]) -> None:
     def us(name: str) -> str:
         return f"{found[name] / 1000:,.2f} us"
 
-    proven = "proven optimal" if found["routing_gap"] < 1e-4 else f"gap {100 * found['routing_gap']:.1f} %"
-    print(f"routing   {us('routing_ns')}, {proven}; {found['routing_s']:.1f} s; greedy {us('greedy_routing_ns')}")
+    routing = "proven optimal" if found["routing_gap"] < 1e-4 else f"gap {found['routing_gap']:.1%}"
+    whole = "proven optimal" if found["gap"] < 1e-4 else f"gap {found['gap']:.1%}"
     busiest = found["busiest_link"]
     print(
+        f"routing   {us('routing_ns')}, without order on links: {routing}; {found['routing_s']:.1f} s; "
+        f"greedy {us('greedy_routing_ns')}\n"
         f"plan      {us('elapsed_ns')}, {found['messages']} messages; {found['messages_s']:.1f} s; one for each piece: "
         f"{us('separate_ns')}\n"
+        f"bound     {us('bound_ns')}, which no plan over these edges is below: {whole}\n"
         f"busiest   {busiest['link']}: {busiest['held_ns'] / 1000:,.2f} us, {busiest['messages']} messages, "
         f"{busiest['bytes']:,} bytes"
     )

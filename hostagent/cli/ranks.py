@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -108,15 +109,16 @@ def solve(
     """
     from hostagent.planner.placement.apply import write_order
     from hostagent.planner.placement.costs import read_costs
-    from hostagent.planner.placement.model import Model
+    from hostagent.planner.placement.model import allreduce_model
     from hostagent.planner.placement.picture import draw
     from hostagent.planner.placement.solve import solve as solved
 
     costs = read_costs(file)
-    model = Model(algorithm, costs, parse_size(size))
+    size_bytes = parse_size(size)
+    model = allreduce_model(algorithm, costs, size_bytes)
     found = solved(model, seed)
     hosts = [costs.names[host] for host in found.order]
-    record = {"algorithm": algorithm, "size_bytes": model.size_bytes, **asdict(found)}
+    record = {"algorithm": algorithm, "size_bytes": size_bytes, **asdict(found)}
     del record["order"]
     if output is not None:
         write_order(hosts, record, output)
@@ -126,9 +128,9 @@ def solve(
         print(json.dumps({"hosts": hosts, **record}))
     else:
         how = "exact" if found.is_exact else "searched"
-        print(f"{algorithm}, {model.ranks} ranks, {model.size_bytes} bytes ({how})")
+        print(f"{algorithm}, {model.ranks} ranks, {size_bytes} bytes ({how})")
         print(f"cost:      {found.given_cost_ns / 1e3:,.1f} us as given, {found.cost_ns / 1e3:,.1f} us reordered")
-        ratio = found.given_elapsed_ns / found.elapsed_ns
+        ratio = found.given_elapsed_ns / found.elapsed_ns if found.elapsed_ns else 1.0
         print(
             f"predicted: {found.given_elapsed_ns / 1e3:,.1f} us, {found.elapsed_ns / 1e3:,.1f} us: {ratio:.2f}x faster"
         )
@@ -168,7 +170,7 @@ def apply(
 
 @command(
     option("--cloud", metavar="SHAPE", help=CLOUD),
-    option("--seeds", metavar="N", type=integer(1), help="Number of clouds, of seeds 1, 2, ..."),
+    option("--seeds", metavar="N", type=integer(1), help="Number of clouds, with seeds from 1 on."),
     SIZE,
     NOISY,
     JITTER,
@@ -195,13 +197,21 @@ def evaluate(
 
     from hostagent.launch.terminal import print_table
     from hostagent.planner.placement.cloud import make_cloud
+    from hostagent.planner.placement.costs import PlacementError
     from hostagent.planner.placement.evaluate import evaluate as evaluated
     from hostagent.planner.placement.model import ALGORITHMS
     from hostagent.planner.placement.probe import probe_cloud
 
     clouds = [make_cloud(_shape(cloud), seed, noisy) for seed in range(1, seeds + 1)]
     probed = [(each, probe_cloud(each, seed, jitter, parse_size(large))) for seed, each in enumerate(clouds, 1)]
-    found = {name: [evaluated(*each, name, parse_size(size)) for each in probed] for name in ALGORITHMS}
+    found = {}
+    for name in ALGORITHMS:
+        try:
+            found[name] = [evaluated(*each, name, parse_size(size)) for each in probed]
+        except PlacementError as error:  # not for so many ranks
+            print(f"left out: {error}", file=sys.stderr)
+    if not found:
+        return 2
     rows = [
         {
             "algorithm": name,

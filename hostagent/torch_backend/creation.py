@@ -13,7 +13,15 @@ from torch._C._distributed_c10d import Store
 from hostagent.torch_backend import roll_call
 from hostagent.torch_backend.errors import NetsumError, RefusedError, as_torch_error
 from hostagent.torch_backend.group import NetsumProcessGroup
-from hostagent.torch_backend.options import EXACT, PACKED, Options, precision_of, quantizes_on_device, stragglers_of
+from hostagent.torch_backend.options import (
+    EXACT,
+    PACKED,
+    Options,
+    precision_of,
+    probes_order,
+    quantizes_on_device,
+    stragglers_of,
+)
 from hostagent.transport.channel import Channel
 from hostagent.transport.errors import TransportError, listed
 from hostagent.transport.loopback import local_channel
@@ -31,6 +39,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     precision, on_device, stragglers = precision_of(chosen), quantizes_on_device(chosen), stragglers_of(chosen)
     if precision == PACKED and stragglers is not None and stragglers.proceeds:
         raise RefusedError("netsum: precision packed and stragglers proceed do not go together: choose one of them")
+    reorders = probes_order(chosen)
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
     is_default = not options.global_ranks_in_group
@@ -51,6 +60,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         on_device=on_device,
         global_ranks=options.global_ranks_in_group,
         stragglers=stragglers,
+        reorders=reorders,
     )
 
 

@@ -120,10 +120,12 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         on_device: bool = True,
         global_ranks: Sequence[int] = (),
         stragglers: Stragglers | None = None,
+        reorders: bool = False,
     ) -> None:
         """``exact``, ``packed``, ``on_device``: how sums of floats are made (see ``options.Options``).
         ``global_ranks``: of the members of a group made by ``new_group``; none for that of ``init_process_group``.
-        ``stragglers``: what is done about late ranks; None: wait."""
+        ``stragglers``: what is done about late ranks; None: wait. ``reorders``: schedules on the group run in the order
+        that a probe finds."""
         super().__init__(rank, size)
         self._store = store
         self._member = Member(rank, size)
@@ -132,6 +134,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         self._exact, self._packed, self._on_device = exact, packed, on_device
         self._global_ranks = tuple(global_ranks)
         self._stragglers = stragglers if size > 1 else None
+        self.reorders = reorders
         self._name = "netsum"
         self._description = "undefined"
         self._completer = Completer(f"netsum rank {rank}")

@@ -1,4 +1,4 @@
-"""What a user may choose for a process group: the precision of sums of floats, and where they are quantized."""
+"""What a user may choose for a process group: how sums of floats are made, late ranks, the order of schedules."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ DEFAULT_BOUND = "1s"
 QUANTIZER_VARIABLE = "NETSUM_QUANTIZER"
 DEVICE, HOST = "device", "host"
 
+REORDER_VARIABLE = "NETSUM_REORDER"
+GIVEN, PROBE = "given", "probe"
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -38,6 +41,10 @@ class Options:
     NETSUM_STRAGGLERS says, ``wait`` where it says nothing."""
     straggler_bound: str = ""
     """How long they may be late, as ``500ms``. Empty: NETSUM_STRAGGLER_BOUND, ``1s`` where it says nothing."""
+    reorder: str = ""
+    """Which rank of the group has which place in an allreduce that is a schedule (`hostagent.collectives.execute`): the
+    ``given`` one, or that which ``probe`` finds cheapest. Nothing else of the group depends on an order. Empty: what
+    the environment's NETSUM_REORDER says, ``given`` where it says nothing."""
 
 
 def precision_of(options: Options) -> str:
@@ -48,6 +55,11 @@ def precision_of(options: Options) -> str:
 def quantizes_on_device(options: Options) -> bool:
     """Whether GPUs quantize. Raises RefusedError for a place that does not exist."""
     return _chosen("quantizer", options.quantizer, QUANTIZER_VARIABLE, (DEVICE, HOST)) == DEVICE
+
+
+def probes_order(options: Options) -> bool:
+    """Whether schedules run in a probed order. Raises RefusedError for an order that does not exist."""
+    return _chosen("reorder", options.reorder, REORDER_VARIABLE, (GIVEN, PROBE)) == PROBE
 
 
 def stragglers_of(options: Options) -> Stragglers | None:

@@ -16,3 +16,9 @@ def test_every_schedule(impairments, attempts, tmp_path):
     assert len(lines) == 7, output
     if not impairments:  # equal where none was repeated, which the ranks check
         assert all("repeated=0)" in line for line in lines), output
+
+
+def test_a_probed_order_of_ranks_is_the_same_everywhere_and_changes_no_sum(tmp_path):
+    with running_aggregator(RANKS, lanes=LANES, folder=tmp_path) as aggregator:
+        output = run_forked(RANKS, aggregator.address, "reordered.py")
+    assert output.count("equal=True") == RANKS, output

@@ -48,7 +48,6 @@ def ndv2(nodes: int, double: Cost, single: Cost, remote: Cost, nics: int = 1) ->
 
 def dgx2(nodes: int, port: Cost, remote: Cost, nics: int = 8, gpus: int = 16) -> Topology:
     """Nodes of 16 GPUs, each with a port to and one from the NVSwitches, which count as one."""
-    built = mesh("dgx2", nodes, gpus, (), remote, nics)
     out = port.link_class("nvswitch")
     back = replace(out, name="nvswitch-out", alpha_ns=0)
     switches = [Node(f"nvswitch{node}", NodeKind.SWITCH) for node in range(nodes)]
@@ -56,14 +55,21 @@ def dgx2(nodes: int, port: Cost, remote: Cost, nics: int = 8, gpus: int = 16) ->
     for rank in range(nodes * gpus):
         switch = f"nvswitch{rank // gpus}"
         links += [Link(f"h{rank}", switch, out), Link(switch, f"h{rank}", back)]
-    return Topology(built.name, (*built.nodes, *switches), (*built.links, *links), built.groups)
+    return mesh("dgx2", nodes, gpus, (), remote, nics, switches, links)
 
 
 def mesh(
-    name: str, nodes: int, gpus: int, links: Sequence[tuple[int, int, LinkClass]], remote: Cost, nics: int
+    name: str,
+    nodes: int,
+    gpus: int,
+    links: Sequence[tuple[int, int, LinkClass]],
+    remote: Cost,
+    nics: int,
+    switches: Sequence[Node] = (),
+    switch_links: Sequence[Link] = (),
 ) -> Topology:
     """``links``: directed, between GPUs of one node. GPU i of a node uses its NIC i * nics // gpus. A single node has
-    no NICs. Raises TopologyError."""
+    no NICs. ``switches``, ``switch_links``: what else is in the nodes. Raises TopologyError."""
     if not 1 <= nics <= gpus or gpus % nics:
         raise TopologyError(f"{name}: {nics} NICs for {gpus} GPUs of a node; each NIC serves as many of them")
     members = [Node(f"h{rank}", NodeKind.HOST) for rank in range(nodes * gpus)]
@@ -81,4 +87,4 @@ def mesh(
             for gpu in range(gpus):
                 inside = Link(f"h{node * gpus + gpu}", f"nic{node}.{gpu * nics // gpus}", back)
                 made += [inside, inside.reverse]
-    return Topology(f"{name}-{nodes}x{gpus}", tuple(members), tuple(made), groups)
+    return Topology(f"{name}-{nodes}x{gpus}", (*members, *switches), (*made, *switch_links), groups)

@@ -71,11 +71,12 @@ def measure(executor: Executor, lanes: int, seed: int, beside: dist.ProcessGroup
         print(f"rank {executor.rank}: wrong sums in chunks {wrong[:8]}", file=sys.stderr)
     is_wrong = torch.tensor([int(bool(wrong))])
     dist.all_reduce(is_wrong, group=beside)
+    measured = [(now["up"] - then["up"], now["down"] - then["down"]) for then, now in zip(before, after, strict=True)]
     return Outcome(
         elapsed_s,
         bool(is_wrong[0]),
         list(zip(*expected_bytes(executor.schedule, lanes), strict=True)),
-        [(now["up"] - then["up"], now["down"] - then["down"]) for then, now in zip(before, after, strict=True)],
+        [measured[rank] for rank in executor.order],
         sum(now["repeated"] - then["repeated"] for then, now in zip(before, after, strict=True)),
     )
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from emulator.network.schedule.columns import Kind
 from emulator.network.schedule.parts import Collective, Compute, Operation, Reduce, ScheduleError, Send
 from emulator.network.schedule.schedule import Schedule
+from hostagent.planner.placement.live import probed_order
 
 Held: TypeAlias = dict[int, Tensor]
 """Chunks at a rank: one-dimensional tensors by number, of a chunk's bytes each."""
@@ -40,18 +41,31 @@ class Executor:
 
     Raises ScheduleError where the schedule does not fit the group, or where a task waits for one of which none of its
     own ranks knows. All ranks make their executors together: groups of a collective's members are made here.
+
+    Rank r of the schedule is rank ``order[r]`` of the group. With ``reorder`` (None: if the group has the option
+    ``reorder="probe"``) that is the cheapest order of an allreduce, by a probe of the group: `probed_order`.
     """
 
     def __init__(
-        self, schedule: Schedule, group: dist.ProcessGroup | None = None, calls: Mapping[str, Call] | None = None
+        self,
+        schedule: Schedule,
+        group: dist.ProcessGroup | None = None,
+        calls: Mapping[str, Call] | None = None,
+        *,
+        reorder: bool | None = None,
     ) -> None:
         self.schedule, self.group, self.calls = schedule, group, calls or {}
-        self.rank = dist.get_rank(group)
         if dist.get_world_size(group) != schedule.ranks:
             raise ScheduleError(
                 f"{schedule.name} has {schedule.ranks} ranks, the process group {dist.get_world_size(group)}"
             )
-        self._global = [self._global_rank(rank) for rank in range(schedule.ranks)]
+        self.order = list(range(schedule.ranks))
+        whole = dist.group.WORLD if group is None else group
+        if whole is not None and (getattr(whole, "reorders", False) if reorder is None else reorder):
+            self.order = probed_order(schedule, whole)
+        self.rank = self.order.index(dist.get_rank(group))
+        """Of the schedule."""
+        self._global = [self._global_rank(rank) for rank in self.order]
         self._groups = self._made_groups()
         self._tasks = self._own_tasks()
         for number in self._tasks:

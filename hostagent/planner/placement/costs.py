@@ -16,6 +16,8 @@ from emulator.network.topology.parts import Place, TopologyError
 
 Matrix: TypeAlias = NDArray[np.float64]
 FIELDS = ("names", "latency_ns", "byte_ns")
+MOST_NS = 1e12
+"""Of a message, or a byte."""
 
 
 class PlacementError(TopologyError):
@@ -24,7 +26,8 @@ class PlacementError(TopologyError):
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """A message of s bytes between hosts i and j takes latency_ns[i, j] + s byte_ns[i, j], alone on its way.
+    """A message of s bytes between hosts i and j takes latency_ns[i, j] + s byte_ns[i, j]: alone on its way, or, as
+    probes measure it, while the pairs of a round of the tournament exchange theirs.
 
     Raises PlacementError with the field where a matrix is not symmetric, or a pair has no cost.
     """
@@ -52,7 +55,7 @@ class Costs:
         off = ~np.eye(count, dtype=bool)
         for wrong, text in (
             (np.isnan(matrix), "no probe between {} and {}: probe again, or write a cost"),
-            (~(matrix >= 0) | np.isinf(matrix), "the cost between {} and {} is not a number from 0 on"),
+            (~((matrix >= 0) & (matrix <= MOST_NS)), f"the cost between {{}} and {{}} is not from 0 to {MOST_NS:g}"),
             (matrix != matrix.T, "{} to {} does not cost what the way back costs: a cost is half a round trip"),
         ):
             for i, j in np.argwhere(wrong & off).tolist():

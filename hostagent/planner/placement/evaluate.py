@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from emulator.network.messages.simulate import Sharing, simulate
 from hostagent.planner.placement.cloud import Cloud
 from hostagent.planner.placement.costs import Costs
-from hostagent.planner.placement.model import ALGORITHMS, Model
+from hostagent.planner.placement.model import ALGORITHMS, allreduce_model
 from hostagent.planner.placement.solve import Placement, solve
 
 
@@ -32,7 +32,7 @@ class Evaluation:
 
 def evaluate(cloud: Cloud, costs: Costs, algorithm: str, size_bytes: int) -> Evaluation:
     """``costs``: of a probe of the cloud. Messages share links fairly. Raises PlacementError."""
-    placement = solve(Model(algorithm, costs, size_bytes))
+    placement = solve(allreduce_model(algorithm, costs, size_bytes))
     reordered = [cloud.places[host] for host in placement.order]
     given_ns, reordered_ns = (
         simulate(ALGORITHMS[algorithm](cloud.topology, size_bytes, places), Sharing.FAIR).elapsed_ns

@@ -37,7 +37,7 @@ class Messages(NamedTuple):
 
 
 class Model:
-    """The costs of one algorithm's orders. ``order`` [ranks]: the host of each rank, as its number in the costs.
+    """The costs of a schedule's orders. ``order`` [ranks]: the host of each rank, as its number in the costs.
 
     A message starts when those that it waits for have arrived, and not before the bits of all earlier ones of its
     source, and of its destination, can have passed. What pairs share beyond their ends (a rack's uplink) is not in a
@@ -48,16 +48,11 @@ class Model:
     spared. Of other algorithms it is the critical path.
     """
 
-    def __init__(self, algorithm: str, costs: Costs, size_bytes: int) -> None:
-        if algorithm not in ALGORITHMS:
-            raise PlacementError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
-        self.algorithm, self.costs, self.size_bytes = algorithm, costs, size_bytes
-        self.ranks = len(costs.names)
-        try:
-            schedule = ALGORITHMS[algorithm](star(self.ranks), size_bytes)
-        except ScheduleError as error:
-            raise PlacementError(f"{algorithm}: {error}") from None
+    def __init__(self, schedule: Schedule, costs: Costs) -> None:
+        """``schedule``: sends and reductions only. ``costs``: of as many hosts as it has ranks."""
+        self.name, self.costs, self.ranks = schedule.name, costs, schedule.ranks
         columns = schedule.columns
+        self.is_ring = bool(((columns.destination - columns.source) % self.ranks == 1).all())
         self.messages = Messages(
             columns.source.astype(np.int64),
             columns.destination.astype(np.int64),
@@ -65,16 +60,12 @@ class Model:
             columns.after.offsets,
             columns.after.values.astype(np.int64),
         )
-        self.hop_ns = costs.message_ns(size_bytes / self.ranks)
-        """[hosts, hosts], of a ring's messages."""
-
-    @property
-    def is_ring(self) -> bool:
-        return self.algorithm == "ring"
+        self.message_ns = costs.message_ns(self.messages.size_bytes.mean())
+        """[hosts, hosts], of a message of the mean size: of a ring all have it."""
 
     def cost(self, order: Array) -> float:
         """What the solver minimizes, ns."""
-        return float(hops_ns(self.hop_ns, order)) if self.is_ring else self.elapsed_ns(order)
+        return float(self.message_ns[order, np.roll(order, -1)].sum()) if self.is_ring else self.elapsed_ns(order)
 
     def elapsed_ns(self, order: Array) -> float:
         """The allreduce, by the model."""
@@ -86,18 +77,23 @@ class Model:
         return np.empty(len(self.messages.source)), np.empty((2, self.ranks))
 
 
+def allreduce_model(algorithm: str, costs: Costs, size_bytes: int) -> Model:
+    """Of an allreduce of ``size_bytes`` at each rank. Raises PlacementError for an algorithm that there is not, or not
+    for so many hosts."""
+    if algorithm not in ALGORITHMS:
+        raise PlacementError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
+    try:
+        return Model(ALGORITHMS[algorithm](star(len(costs.names)), size_bytes), costs)
+    except ScheduleError as error:
+        raise PlacementError(f"{algorithm}: {error}") from None
+
+
 @njit(internal=True)
 def path_length(hop_ns: Matrix, order: Array) -> Any:
     total = 0.0
     for position in range(len(order)):
         total += hop_ns[order[position - 1], order[position]]
     return total
-
-
-@njit
-def hops_ns(hop_ns: Matrix, order: Array) -> Any:
-    """The hops of a ring."""
-    return path_length(hop_ns, order)
 
 
 @njit

@@ -18,7 +18,7 @@ def draw(model: Model, placement: Placement, path: Path) -> None:
 
     figure = Figure(figsize=(10, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
-    costs_us = model.costs.message_ns(model.size_bytes / model.ranks) / 1e3
+    costs_us = model.message_ns / 1e3
     given = np.arange(model.ranks)
     for place, (order, elapsed_ns, text) in enumerate(
         ((given, placement.given_elapsed_ns, "given"), (placement.order, placement.elapsed_ns, "reordered"))
@@ -28,7 +28,7 @@ def draw(model: Model, placement: Placement, path: Path) -> None:
         axes.scatter(model.messages.destination, model.messages.source, s=6, color="white", edgecolors="none")
         axes.set(title=f"{text}: {elapsed_ns / 1e3:,.0f} us", xlabel="to rank", ylabel="from rank")
     figure.colorbar(image, ax=figure.axes, label="microseconds of a message")
-    figure.suptitle(f"{model.algorithm}, {model.ranks} ranks; dots: its messages")
+    figure.suptitle(f"{model.name}; dots: its messages")
     try:
         figure.savefig(path, dpi=110)
     except (OSError, ValueError) as error:

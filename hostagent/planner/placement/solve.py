@@ -46,7 +46,7 @@ def solve(model: Model, seed: int = 1) -> Placement:
     is_exact = model.ranks <= EXACT_RANKS
     if is_exact:
         pair_costs = model.costs.latency_ns, model.costs.byte_ns
-        found = _cheapest(model.messages, *pair_costs, model.hop_ns, model.is_ring, *model.scratch())
+        found = _cheapest(model.messages, *pair_costs, model.message_ns, model.is_ring, *model.scratch())
     else:
         found = _search_ring(model, seed) if model.is_ring else _search(model, seed)
     if model.cost(found) >= model.cost(given) * (1 - CLEARLY):
@@ -75,8 +75,8 @@ def _search_ring(model: Model, seed: int) -> NDArray[np.int64]:
     """2-opt and Or-opt from two starts, with kicks. Host 0 stays rank 0."""
     kicks = max(LEAST_KICKS, RING_WORK // model.ranks**2)
     tours = [
-        _shorten(model.hop_ns, start.astype(np.int64), kicks, seed)
-        for start in (clustered(model.hop_ns), np.arange(model.ranks))
+        _shorten(model.message_ns, start.astype(np.int64), kicks, seed)
+        for start in (clustered(model.message_ns), np.arange(model.ranks))
     ]
     best = min(tours, key=model.cost)
     best = np.roll(best, -int(np.argmin(best)))
@@ -86,7 +86,7 @@ def _search_ring(model: Model, seed: int) -> NDArray[np.int64]:
 def _search(model: Model, seed: int) -> NDArray[np.int64]:
     """Annealing from the best of: the given order; clusters as neighbours; clusters far apart, for algorithms whose
     large messages go far."""
-    near = clustered(model.costs.message_ns(model.size_bytes / model.ranks))
+    near = clustered(model.message_ns)
     width = (model.ranks - 1).bit_length()
     mirrored = [int(f"{rank:0{width}b}"[::-1], 2) for rank in range(model.ranks)]
     far = near[np.argsort(np.argsort(mirrored))]

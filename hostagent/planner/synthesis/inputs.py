@@ -14,7 +14,10 @@ from emulator.network.topology.machines import DOUBLE_CYCLE, Cost, dgx2, mesh, n
 from emulator.network.topology.parts import Place, TopologyError
 from emulator.network.topology.topology import Topology
 
-NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE]-?[0-9]+)?|\.[0-9]+")
+MOST_RANKS = 128
+MOST = 1e9
+"""Of a time in a file, in its unit."""
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?|\.[0-9]+")
 
 
 class SketchError(DescriptionError):
@@ -126,23 +129,26 @@ class _Reader(DescriptionReader):
         place: Place = ("internode_sketch",)
         options = ("internode_conn", "gpus_to_sender_rev_map", "enforce_ordering")
         given = self.record(value, place, ("strategy",), options)
-        strategy = self._one_of(
-            given["strategy"], (*place, "strategy"), ("none", "relay", "fully-connected", "direct-map")
-        )
+        strategy = self._one_of(given["strategy"], (*place, "strategy"), ("none", "relay"))
         if strategy == "none" and nodes > 1:
-            raise self.error(f"{nodes} nodes need a strategy between nodes", (*place, "strategy"))
+            raise self.error(f"{nodes} nodes need a strategy between nodes: relay", (*place, "strategy"))
+        if strategy == "none" and len(given) > 1:
+            raise self.error("there are no relays without the strategy relay", (*place, list(given)[1]))
         if strategy == "relay" and "internode_conn" not in given:
             raise self.error("a relay strategy names senders and receivers: internode_conn is missing", place)
-        if strategy != "relay" and (extra := [name for name in options[:2] if name in given]):
-            raise self.error(f"{strategy} has no relays", (*place, extra[0]))
-        relays = self._map(given.get("internode_conn"), (*place, "internode_conn"))
+        connections, where = given.get("internode_conn"), (*place, "internode_conn")
+        relays = None
+        if isinstance(connections, str):
+            self._one_of(connections, where, ("fully-connected", "direct-map"))
+        else:
+            relays = self._map(connections, where)
         senders = self._map(given.get("gpus_to_sender_rev_map"), (*place, "gpus_to_sender_rev_map"))
         for sender in senders or ():
             if relays is not None and sender not in relays:
-                where = (*place, "gpus_to_sender_rev_map", str(sender))
-                raise self.error(f"GPU {sender} is no sender of internode_conn", where)
+                field = (*place, "gpus_to_sender_rev_map", str(sender))
+                raise self.error(f"GPU {sender} is no sender of internode_conn", field)
         ordered = self._one_of(given.get("enforce_ordering", "false"), (*place, "enforce_ordering"), ("true", "false"))
-        return relays, strategy == "direct-map", senders, ordered == "true"
+        return relays, connections == "direct-map", senders, ordered == "true"
 
     def machine(self, name: str, value: Any, nodes: int, size_bytes: int, unit_ns: float) -> Machine:
         remote_fields = ("remote_alpha", "remote_beta", "remote_invbw")
@@ -153,6 +159,8 @@ class _Reader(DescriptionReader):
         nics = self._whole(given.get("nics_per_node", "1"), ("nics_per_node",), 1)
         if name in PROFILES and str(gpus) != PROFILES[name]["gpus_per_node"]:
             raise self.error(f"a node of {name} has {PROFILES[name]['gpus_per_node']} GPUs", ("gpus_per_node",))
+        if nodes * gpus > MOST_RANKS:
+            raise self.error(f"{nodes} nodes of {gpus} GPUs are more than {MOST_RANKS} ranks", ("gpus_per_node",))
         if nodes > 1 and (missing := [each for each in remote_fields[:2] if each not in given]):
             raise self.error(f"{missing[0]} is missing: the sketch has {nodes} nodes", ())
 
@@ -211,12 +219,14 @@ class _Reader(DescriptionReader):
         text = self.expect(str, value, place)
         if not NUMBER.fullmatch(text) or text.startswith("-"):
             raise self.error(f"{text!r} is not a number from 0 on", place)
-        return float(text)
+        if (found := float(text)) > MOST:
+            raise self.error(f"{text[:20]} is more than {MOST:g}", place)
+        return found
 
     def _whole(self, value: Any, place: Place, least: int) -> int:
         found = self.number(value, place, {})
-        if found < least:
-            raise self.error(f"{found} is less than {least}", place)
+        if not least <= found <= MOST:
+            raise self.error(f"{str(found)[:20]} is not from {least} to {MOST:g}", place)
         return found
 
     def _one_of(self, value: Any, place: Place, known: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -33,39 +34,46 @@ def ordered(problem: Problem, steps: Sequence[Step], rule: Rule) -> list[Step]:
     for number, edge in steps:
         following.setdefault((number, edges[edge].source), []).append((number, edge))
     ahead = _ahead_ns(problem, steps, following)
-    waiting = _queues(problem, steps)
+    queues = _queues(problem, steps)
     free_ns = [0] * len(problem.topology.links)
-    ready = {
-        step: 0 for number, piece in enumerate(problem.pieces) for step in following.get((number, piece.source), ())
-    }
+    arrived_ns: dict[Step, int] = {}
+    keys: list[tuple[int, ...]] = []
+    parked: dict[int, list[Step]] = {}
     found: list[Step] = []
 
-    def start_ns(step: Step) -> int:
-        return max(ready[step], *(free_ns[link] for link in edges[step[1]].links))
+    def key(step: Step) -> tuple[int, ...]:
+        taken = edges[step[1]]
+        start = max(arrived_ns[step], *(free_ns[link] for link in taken.links))
+        first = (start, -ahead[step]) if rule is Rule.EARLIEST else (-ahead[step], start)
+        return *first, (taken.destination - taken.source) % problem.ranks, *step
 
-    while ready:
-        best, best_key = None, None
-        for step in ready:
-            if problem.order is not None and step in problem.order and waiting[step[1]][-1] < problem.order[step]:
+    def possible(step: Step, now_ns: int) -> None:
+        arrived_ns[step] = now_ns
+        heapq.heappush(keys, key(step))
+
+    for number, piece in enumerate(problem.pieces):
+        for step in following.get((number, piece.source), ()):
+            possible(step, 0)
+    while keys:
+        noted = heapq.heappop(keys)
+        number, index = best = noted[-2], noted[-1]
+        if (now := key(best)) != noted:  # keys only grow, as links are taken
+            heapq.heappush(keys, now)
+            continue
+        place = None if problem.order is None else problem.order.get(best)
+        if place is not None:
+            if queues[index][-1] < place:
+                parked.setdefault(index, []).append(best)
                 continue
-            taken = edges[step[1]]
-            start, offset = start_ns(step), (taken.destination - taken.source) % problem.ranks
-            first = (start, -ahead[step]) if rule is Rule.EARLIEST else (-ahead[step], start)
-            key = (*first, offset, step)
-            if best_key is None or key < best_key:
-                best, best_key = step, key
-        assert best is not None, "the first in the order of a sender is ready sooner or later"
-        start = start_ns(best)
-        del ready[best]
+            queues[index].pop()
         found.append(best)
-        number, index = best
-        if problem.order is not None and best in problem.order:
-            waiting[index].remove(problem.order[best])
+        start = noted[0 if rule is Rule.EARLIEST else 1]
         for link in edges[index].links:
             free_ns[link] = start + problem.held_ns(link, 1)
-        arrived = start + problem.passage_ns(index, 1)
+        for step in parked.pop(index, ()):
+            heapq.heappush(keys, key(step))
         for step in following.get((number, edges[index].destination), ()):
-            ready[step] = arrived
+            possible(step, start + problem.passage_ns(index, 1))
     return found
 
 

@@ -11,6 +11,8 @@ from emulator.network.topology.parts import NodeKind, TopologyError
 from emulator.network.topology.topology import Topology
 from hostagent.planner.synthesis.inputs import Machine, Sketch
 
+MOST_WAYS, MOST_STEPS = 2_000_000, 12_000
+"""Pieces times edges, and pieces times destinations: more would take long before any program begins."""
 Step = tuple[int, int]
 """(piece, edge): the piece goes over the edge."""
 
@@ -57,6 +59,11 @@ class Problem:
     order: dict[Step, int] | None = None
     """Of remote steps of one sender: those with a lower number go first."""
 
+    @property
+    def split(self) -> int:
+        """Pieces of a chunk."""
+        return 1 + max(piece.number for piece in self.pieces)
+
     @cached_property
     def edges_of_link(self) -> dict[int, tuple[int, ...]]:
         found: dict[int, list[int]] = {}
@@ -101,8 +108,11 @@ def alltoall_pieces(ranks: int, split: int) -> list[Piece]:
 def sketched_problem(machine: Machine, sketch: Sketch, collective: str, size_bytes: int) -> Problem:
     """``collective``: allgather or alltoall. Raises TopologyError that names the field of the sketch."""
     ranks, gpus = len(machine.topology.hosts), machine.gpus
-    if size_bytes % (4 * sketch.pieces):
-        raise _wrong(sketch, f"{size_bytes} bytes are not {sketch.pieces} equal pieces of int32", "input_chunkup")
+    if size_bytes < 4 * sketch.pieces or size_bytes % (4 * sketch.pieces):
+        raise TopologyError(
+            f"the size, {size_bytes} bytes, is not {sketch.pieces} equal pieces of int32: it has to be a multiple of "
+            f"{4 * sketch.pieces} ({sketch.file}: input_chunkup)"
+        )
     for name, members in (("switches", sketch.switches), ("internode_conn", _members(sketch.relays))):
         for row in members:
             if outside := [gpu for gpu in row if gpu >= gpus]:
@@ -112,6 +122,10 @@ def sketched_problem(machine: Machine, sketch: Sketch, collective: str, size_byt
             raise _wrong(sketch, f"there is no GPU {outside[0]} among {gpus} of a node", "gpus_to_sender_rev_map")
     edges = tuple(edge for edge in all_edges(machine, size_bytes // sketch.pieces) if _in_sketch(edge, sketch, gpus))
     make = allgather_pieces if collective == "allgather" else alltoall_pieces
+    steps = ranks * (ranks - 1) * sketch.pieces
+    if steps > MOST_STEPS or steps * len(edges) > MOST_WAYS * (ranks - 1 if collective == "allgather" else 1):
+        text = f"{ranks} ranks with {sketch.pieces} pieces each over {len(edges)} edges are more than can be planned"
+        raise TopologyError(f"{text}: take fewer nodes, or fewer pieces (input_chunkup), or a sketch with fewer edges")
     pieces = tuple(make(ranks, sketch.pieces))
     allowed = tuple(_allowed(piece, edges, sketch, gpus, ranks) for piece in pieces)
     symmetries = tuple(_moved(sketch, ranks, *pair) for pair in sketch.symmetry)

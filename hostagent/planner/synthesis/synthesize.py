@@ -13,6 +13,7 @@ from emulator.network.schedule.parts import Chunks, ScheduleError
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.verify import verify
 from emulator.network.topology.topology import Topology
+from hostagent.planner.synthesis.bounds import lower_bound_ns
 from hostagent.planner.synthesis.contiguity import climbed, joined
 from hostagent.planner.synthesis.inputs import Machine, Sketch
 from hostagent.planner.synthesis.ordering import Message, Rule, ordered
@@ -33,9 +34,15 @@ MOST_PIECES = 64
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    collective: str
     schedule: Schedule
+    problem: Problem
+    messages: tuple[Message, ...]
+    """Of the schedule, but for the half of an allreduce that is backwards."""
     elapsed_ns: int
     """Simulated, links taken by one message at a time."""
+    bound_ns: int
+    """No plan of these pieces over these edges is faster."""
     separate_ns: int
     """The same with a message for each piece."""
     routing: Routing
@@ -43,6 +50,10 @@ class Plan:
     """Of the greedy routing, by the same rules."""
     routing_s: float
     messages_s: float
+
+    @property
+    def gap(self) -> float:
+        return 1 - self.bound_ns / self.elapsed_ns
 
 
 def synthesize(
@@ -78,7 +89,7 @@ def synthesize(
         orders.append(order)
         timed.append((simulate(separate(order)).elapsed_ns, len(orders) - 1))
     separate_ns, chosen = min(timed)
-    best, elapsed_ns = separate(orders[chosen]), separate_ns
+    best, elapsed_ns = [Message((piece,), edge) for piece, edge in orders[chosen]], separate_ns
     for order in _distinct(orders, timed) if coalesce else ():
         edges = _worth_joining(problem, order)
         left = (time_limit_s - (monotonic() - begin)) / 4
@@ -88,11 +99,23 @@ def synthesize(
         climb_ns = simulate(schedule_of(climb)).elapsed_ns
         for each in (climb, joined(problem, order, min(climb_ns, elapsed_ns), left, edges, log)):
             if each and (took := simulate(schedule_of(each)).elapsed_ns) < elapsed_ns:
-                best, elapsed_ns = schedule_of(each), took
-    run = simulate(best)
-    verify(best, run.start_ns, run.finish_ns)
-    greedy_ns = routing_time_ns(problem, ways[1])
-    return Plan(best, elapsed_ns, separate_ns, routing, greedy_ns, routed - begin, monotonic() - routed)
+                best, elapsed_ns = each, took
+    schedule = schedule_of(best)
+    run = simulate(schedule)
+    verify(schedule, run.start_ns, run.finish_ns)
+    return Plan(
+        collective,
+        schedule,
+        problem,
+        tuple(best),
+        elapsed_ns,
+        lower_bound_ns(problem, collective, routing),
+        separate_ns,
+        routing,
+        routing_time_ns(problem, ways[1]),
+        routed - begin,
+        monotonic() - routed,
+    )
 
 
 def _worth_joining(problem: Problem, order: Sequence[Step]) -> list[int]:

@@ -39,6 +39,19 @@ def test_evaluate(folder, capsys):
     assert all(row["measured"] >= 1 for row in rows)
 
 
+def test_an_algorithm_that_cannot_be_is_left_out(folder, capsys):
+    assert run(["ranks", "evaluate", "--cloud", "5x1x1", "--seeds", "1", "--json"]) == 0
+    said = capsys.readouterr()
+    assert [row["algorithm"] for row in json.loads(said.out)] == ["ring", "hd", "tree"]
+    assert "left out: bcube: 5 ranks are not a product" in said.err
+
+
+def test_costs_of_nothing(folder, capsys):
+    (folder / "costs.json").write_text(json.dumps({"latency_ns": [[0, 0], [0, 0]]}))
+    assert run(["ranks", "solve", "costs.json"]) == 0
+    assert "1.00x faster" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("document", "text"),
     [
@@ -70,6 +83,8 @@ def test_wrong_costs(folder, capsys, document, text):
         (["apply", "good.json", "--hostfile", "x"], "good.json: latency_ns: unknown field"),
         (["apply", "twice.json", "--hostfile", "x"], "twice.json: hosts[1]: 'a' is there twice"),
         (["apply", "twice.json"], "say what to write"),
+        (["apply", "evil.json", "--torchrun", "x"], "evil.json: hosts[0]: 'a; rm x' is no host's name"),
+        (["apply", "text.json", "--torchrun", "x"], "text.json:1: not JSON"),
         (["probe", "-o", "x"], "-n, --cloud: one of the two"),
         (["probe", "--cloud", "4y4", "-o", "x"], "--cloud: '4y4' is no cloud"),
     ],
@@ -77,6 +92,7 @@ def test_wrong_costs(folder, capsys, document, text):
 def test_wrong_command_lines(folder, capsys, words, text):
     (folder / "good.json").write_text(json.dumps({"latency_ns": GOOD}))
     (folder / "twice.json").write_text(json.dumps({"hosts": ["a", "a"]}))
+    (folder / "evil.json").write_text(json.dumps({"hosts": ["a; rm x"]}))
     (folder / "text.json").write_text("none")
     assert run(["ranks", *words]) == 2
     assert text in capsys.readouterr().err

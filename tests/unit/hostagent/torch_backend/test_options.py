@@ -9,6 +9,7 @@ from hostagent.torch_backend.options import (
     PRECISION_VARIABLE,
     Options,
     precision_of,
+    probes_order,
     quantizes_on_device,
     stragglers_of,
 )
@@ -66,3 +67,13 @@ def test_what_is_done_about_late_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_choices_about_late_ranks_are_refused(options: Options, wrong: str) -> None:
     with pytest.raises(RefusedError, match=wrong):
         stragglers_of(options)
+
+
+def test_an_order_is_given_or_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not probes_order(Options())
+    assert probes_order(Options(reorder="probe"))
+    monkeypatch.setenv("NETSUM_REORDER", "probe")
+    assert probes_order(Options())
+    assert not probes_order(Options(reorder="given"))
+    with pytest.raises(RefusedError, match="the option reorder is 'best', must be given or probe"):
+        probes_order(Options(reorder="best"))

@@ -11,6 +11,7 @@ from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.generators import ring
 from emulator.network.schedule.parts import Chunks, ScheduleError
 from emulator.network.topology.builders import star
+from hostagent.collectives.execute import executor as module
 from hostagent.collectives.execute.executor import Executor
 
 
@@ -49,3 +50,14 @@ def test_waiting_for_what_other_ranks_do(rank_0_of_3):
 def test_a_tensor_of_another_size(rank_0_of_3):
     with pytest.raises(ScheduleError, match="chunk 1 is not a contiguous tensor of 20 bytes"):
         Executor(ring(star(3), 60)).run({0: torch.zeros(5), 1: torch.zeros(6)})
+
+
+def test_a_rank_has_another_place_in_the_schedule(rank_0_of_3, monkeypatch):
+    sent = []
+    monkeypatch.setattr(module, "probed_order", lambda schedule, group: [2, 0, 1])
+    monkeypatch.setattr(dist, "isend", lambda tensor, rank, group: sent.append(rank))
+    executor = Executor(ring(star(3), 60), reorder=True)
+    assert (executor.rank, executor.order) == (1, [2, 0, 1])  # rank 1 of the ring sends to its rank 2
+    executor.run({chunk: torch.zeros(5) for chunk in range(3)})
+    assert set(sent) == {1}
+    assert Executor(ring(star(3), 60)).rank == 0  # "fake" has no such option

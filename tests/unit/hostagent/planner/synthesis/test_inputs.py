@@ -29,7 +29,12 @@ def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PR
     ("sketch", "said"),
     [
         ({"nnodes": 2, "symetry_offsets": []}, "unknown field 'symetry_offsets'"),
-        ({"nnodes": 0}, "nnodes: 0 is less than 1"),
+        ({"nnodes": 0}, "nnodes: 0 is not from 1"),
+        ({"nnodes": 10**10}, "nnodes: 10000000000 is not from 1"),
+        ({"nnodes": 17, "internode_sketch": RELAY}, "gpus_per_node: 17 nodes of 8 GPUs are more than 128 ranks"),
+        ({"nnodes": 1, "internode_sketch": {**RELAY, "strategy": "none"}}, "internode_conn: there are no relays"),
+        ({"nnodes": 2, "internode_sketch": {**RELAY, "internode_conn": "ring"}}, "'ring' is none of fully-connected"),
+        ({"nnodes": 1, "hyperparameters": {"input_chunkup": 250}}, "more than can be planned: take fewer nodes"),
         ({"nnodes": 2}, "internode_sketch.strategy: 2 nodes need a strategy"),
         ({"nnodes": 2, "internode_sketch": {"strategy": "relay"}}, "internode_conn is missing"),
         (
@@ -47,7 +52,7 @@ def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PR
         ),
         ({"nnodes": 1, "symmetry_offsets": [[1, 5]]}, "symmetry_offsets: groups of 5 ranks do not divide 8"),
         ({"nnodes": 1, "symmetry_offsets": [[1, 8]]}, "symmetry_offsets: rank 0 sends to rank 1, but rank"),
-        ({"nnodes": 1, "hyperparameters": {"input_chunkup": 3}}, "input_chunkup: 1000000 bytes are not 3 equal"),
+        ({"nnodes": 1, "hyperparameters": {"input_chunkup": 3}}, "1000000 bytes, is not 3 equal pieces"),
     ],
 )
 def test_impossible_sketches(tmp_path: Path, sketch: dict[str, Any], said: str) -> None:
@@ -62,6 +67,7 @@ def test_impossible_sketches(tmp_path: Path, sketch: dict[str, Any], said: str) 
         ({"gpus_per_node": 4}, "gpus_per_node: a node of NDv2 has 8 GPUs"),
         ({"node_betas_list": [23]}, "node_betas_list: NDv2 has 2 kinds of links"),
         ({"alpha": "fast"}, "alpha: 'fast' is not a number"),
+        ({"alpha": 1e300}, "alpha: 1e+300 is more than 1e+09"),
         ({"beta": 1}, "unknown field 'beta'"),
     ],
 )
@@ -79,6 +85,79 @@ def test_a_disconnected_custom_topology(tmp_path: Path) -> None:
         planned(tmp_path, {"nnodes": 1}, profile, "custom")
 
 
-@pytest.mark.parametrize("strategy", ["fully-connected", "direct-map"])
-def test_other_strategies_between_nodes(tmp_path: Path, strategy: str) -> None:
-    planned(tmp_path, {"nnodes": 2, "internode_sketch": {"strategy": strategy}, "symmetry_offsets": [[8, 16]]})
+ALL_16 = {"strategy": "switch", "switches": [[*range(16)]], "switch_hyperedge_strategy": ["uc-min"]}
+PAIRS = {str(gpu + 1): [gpu] for gpu in range(0, 16, 2)}
+
+
+def sketch_of(nodes: int, symmetry: list[list[int]], pieces: int = 1, **more: Any) -> dict[str, Any]:
+    return {
+        "nnodes": nodes,
+        "intranode_sketch": {"strategy": "none"},
+        "symmetry_offsets": symmetry,
+        "hyperparameters": {"input_chunkup": pieces},
+        **more,
+    }
+
+
+def relay(connections: Any, **more: Any) -> dict[str, Any]:
+    return {"strategy": "relay", "internode_conn": connections, **more}
+
+
+@pytest.mark.parametrize(
+    ("machine", "sketch"),
+    [
+        ("NDv2", sketch_of(1, [])),
+        ("NDv2", sketch_of(1, [], 5)),
+        ("NDv2", sketch_of(2, [[8, 16]], internode_sketch=relay({"0": [1]}))),
+        ("NDv2", sketch_of(2, [[8, 16]], internode_sketch=relay("fully-connected"))),
+        ("NDv2", sketch_of(2, [[8, 16]], internode_sketch=relay("direct-map"))),
+        ("DGX2", sketch_of(1, [[2, 16]], intranode_sketch=ALL_16)),
+        (
+            "DGX2",
+            sketch_of(
+                2,
+                [[2, 16], [16, 32]],
+                2,
+                intranode_sketch=ALL_16,
+                internode_sketch=relay(
+                    PAIRS,
+                    gpus_to_sender_rev_map={key: [each[0], int(key)] for key, each in PAIRS.items()},
+                    enforce_ordering=True,
+                ),
+            ),
+        ),
+        (
+            "DGX2",
+            sketch_of(
+                2,
+                [[2, 16], [16, 32]],
+                intranode_sketch=ALL_16 | {"switch_hyperedge_strategy": ["uc-max"]},
+                internode_sketch=relay("direct-map", gpus_to_sender_rev_map={str(gpu): [gpu] for gpu in range(16)}),
+            ),
+        ),
+    ],
+    ids=(
+        "sk1-ndv2-n1",
+        "cUp",
+        "sk1-ndv2-n2",
+        "sk2-ndv2-n2",
+        "sk3-ndv2-n2",
+        "sk1-dgx2-n1",
+        "sk1-dgx2-n2",
+        "sk2-dgx2-n2",
+    ),
+)
+def test_the_shapes_of_published_sketches(tmp_path: Path, machine: str, sketch: dict[str, Any]) -> None:
+    """Those of TACCL's repository, by its names; with four nodes they are the same but for nnodes."""
+    profile = {
+        "name": machine,
+        "gpus_per_node": 8 if machine == "NDv2" else 16,
+        "nics_per_node": 1 if machine == "NDv2" else 8,
+        "alpha": 0.3,
+        "node_betas_list": [23, 46] if machine == "NDv2" else [8],
+        "node_invbws_list": [23, 46] if machine == "NDv2" else [8],
+        "remote_alpha": 2.6,
+        "remote_beta": 105,
+        "remote_invbw": 107,
+    }
+    planned(tmp_path, sketch, profile, machine)

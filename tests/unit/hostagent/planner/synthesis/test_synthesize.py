@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from emulator.network.messages.simulate import simulate
+from emulator.network.schedule.msccl import read_msccl, write_msccl
+from emulator.network.schedule.parts import Reduce, Send
+from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.verify import verify
 from emulator.network.topology.builders import star
+from emulator.network.topology.machines import Cost, mesh
+from emulator.network.topology.parts import LinkClass
 from hostagent.planner import synthesis
 from hostagent.planner.synthesis.inputs import Machine, Sketch, read_machine, read_sketch
+from hostagent.planner.synthesis.ordering import Message
 from hostagent.planner.synthesis.problem import sketched_problem
 from hostagent.planner.synthesis.routing import Orbits, greedy_steps, route, routing_time_ns
-from hostagent.planner.synthesis.synthesize import in_switches, rings, synthesize
+from hostagent.planner.synthesis.synthesize import as_schedule, in_switches, rings, synthesize
 
+NO_NIC = Cost(0, 1, 1)
+PATH = ((0, 1, 10), (1, 0, 10), (1, 2, 20), (2, 1, 20))
 FOLDER = Path(synthesis.__file__).parent / "sketches"
 MB = 1_000_000
 
@@ -25,7 +34,7 @@ def test_ndv2_allgather_is_the_proven_optimum_on_links_that_take_one_message_at_
     file = tmp_path / "T.json"
     file.write_text(json.dumps({"gpus_per_node": 8, "alpha": 0, "node_betas_list": [23, 46]}))
     plan = synthesize(read_machine("NDv2", file, 1, MB), Sketch(), "allgather", MB, time_limit_s=60)
-    assert (plan.routing.time_ns, plan.elapsed_ns) == (69_000, 69_000)
+    assert (plan.routing.time_ns, plan.elapsed_ns, plan.bound_ns) == (69_000, 69_000, 69_000)
     assert plan.routing.gap == pytest.approx(0, abs=1e-6)
 
 
@@ -47,6 +56,7 @@ def test_two_ndv2_with_a_relay_cross_once_and_beat_rings() -> None:
     assert ring is not None
     assert simulate(ring).elapsed_ns == 15 * 107_600
     assert plan.elapsed_ns <= 960_000
+    assert 842_600 < plan.bound_ns <= plan.elapsed_ns
     assert plan.routing.bound_ns == pytest.approx(8 * 107_000)
     moved = dict(
         zip((link.name for link in plan.schedule.topology.links), verify(plan.schedule).link_bytes, strict=True)
@@ -101,4 +111,54 @@ def test_switches_that_sum_beat_the_best_plan_of_hosts_alone() -> None:
     summed = in_switches(topology, "allreduce", 1 << 20)
     assert summed is not None
     verify(summed)
+    assert plan.bound_ns == pytest.approx(plan.elapsed_ns, rel=0.02)
     assert simulate(summed).elapsed_ns < 0.75 * plan.elapsed_ns  # n rather than 2(n - 1) pieces on each link
+
+
+def carried_out(schedule: Schedule) -> dict[tuple[int, int], int]:
+    """(rank, chunk) -> a number, as messages copy and add it: rank r begins with r ** 2 + 1 in each of its chunks."""
+    parts = [part for part in schedule.chunks for _ in range(part.count)]
+    held = {(rank, chunk): rank**2 + 1 for chunk, part in enumerate(parts) for rank in part.sources}
+    for task in schedule:
+        assert isinstance(task, Send | Reduce)
+        for chunk in task.chunks:
+            added = held[task.destination, chunk] if isinstance(task, Reduce) else 0
+            held[task.destination, chunk] = held[task.source, chunk] + added
+    return held
+
+
+def test_an_allreduce_of_16_ranks_by_inversion_sums_all_and_survives_msccl() -> None:
+    """Eight live ranks: tests/net/test_plans.py."""
+    machine = read_machine("NDv2", None, 2, MB)
+    sketch = read_sketch(FOLDER / "ndv2-relay.json")
+    schedule = synthesize(machine, sketch, "allreduce", MB, time_limit_s=2, coalesce=False).schedule
+    assert set(carried_out(schedule).values()) == {sum(rank**2 + 1 for rank in range(16))}
+    again = read_msccl(write_msccl(schedule), schedule.topology, 16 * MB)
+    assert verify(again).link_bytes.tolist() == verify(schedule).link_bytes.tolist()
+    assert set(carried_out(again).values()) == {sum(rank**2 + 1 for rank in range(16))}
+
+
+def test_no_plan_of_three_ranks_is_below_the_bound() -> None:
+    """All orders of a path of three, where a link is 10 us and the other 20."""
+    topology = mesh("path", 1, 3, [(a, b, LinkClass(f"{a}{b}", 8_000_000 * 100 // us)) for a, b, us in PATH], NO_NIC, 1)
+    machine = Machine(topology, 3, 1, (0, 1, 2), {}, 1_000)
+    problem = sketched_problem(machine, Sketch(), "allgather", 1_000)
+    steps = greedy_steps(problem)
+    fastest = min(
+        simulate(
+            as_schedule(problem, [Message((piece,), edge) for piece, edge in order], "allgather", "any")
+        ).elapsed_ns
+        for order in permutations(steps)
+        if all(
+            problem.edges[edge].source == problem.pieces[piece].source
+            or any(
+                problem.edges[before].destination == problem.edges[edge].source
+                for other, before in order[:at]
+                if other == piece
+            )
+            for at, (piece, edge) in enumerate(order)
+        )
+    )
+    plan = synthesize(machine, Sketch(), "allgather", 1_000, time_limit_s=2)
+    assert plan.bound_ns <= fastest == plan.separate_ns
+    assert plan.elapsed_ns >= plan.bound_ns

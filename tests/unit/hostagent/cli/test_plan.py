@@ -1,0 +1,48 @@
+"""netsum plan synthesize: what it writes, prints and draws; what is said about wrong words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from emulator.network.schedule.files import read_schedule
+from emulator.network.schedule.verify import verify
+from hostagent.cli.main import run
+
+
+def test_a_plan_its_bound_and_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, plot = tmp_path / "plan.json", tmp_path / "bandwidth.png"
+    words = ["plan", "synthesize", "NDv2", "allgather", "-o", str(plan), "--plot", str(plot)]
+    assert run(words) == 0
+    said = capsys.readouterr().out
+    assert "routing   69.00 us, without order on links: proven optimal" in said
+    assert "plan      69.90 us" in said
+    assert "bound     69.60 us, which no plan over these edges is below: gap 0.4%" in said
+    assert verify(read_schedule(plan)).received_bytes.tolist() == [7_000_000] * 8
+    assert plot.stat().st_size > 1000
+
+
+def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "synthesize", "NDv2", "alltoall", "--time-limit", "4", "--separate", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bound_ns"] == found["routing_ns"] == 138_000
+    assert found["gap"] == pytest.approx(1 - 138_000 / found["elapsed_ns"])
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["NDv3", "allgather"], "MACHINE: 'NDv3': choose one of NDv2, DGX2, custom"),
+        (["NDv2", "gather"], "COLLECTIVE: 'gather': choose one of allgather"),
+        (["custom", "allgather"], "custom has no profile of its own"),
+        (["NDv2", "allgather", "-o", "/none/plan.json"], "-o/--output: /none is no folder"),
+        (["NDv2", "allgather", "--plot", "/none/plan.png"], "--plot: /none is no folder"),
+        (["NDv2", "allgather", "--size", "6"], "the size, 6 bytes, is not 1 equal pieces of int32"),
+        (["NDv2", "allgather", "--sketch", "none.json"], "none.json: No such file"),
+    ],
+)
+def test_wrong_command_lines(words: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "synthesize", *words]) == 2
+    assert text in capsys.readouterr().err
