@@ -35,7 +35,7 @@ def cost(*, as_json: bool = False) -> int:
     Example:
       netsum topology cost
     """
-    from emulator.network.topology.cost import published
+    from emulator.network.topology.hxmesh.cost import published
     from hostagent.launch.terminal import print_table, wide_console
 
     rows = published()
@@ -196,7 +196,7 @@ def allocate(
       netsum topology allocate 16x16 --fail 3
     """
     from emulator.network.schedule.columns import set_text
-    from emulator.network.topology.allocation import Allocation, Heuristics, random_failures, random_jobs, read_jobs
+    from emulator.network.topology.hxmesh.allocation import Allocation, Heuristics, random_failures, random_jobs, read_jobs
     from hostagent.launch.terminal import print_table, wide_console
 
     wanted = random_jobs(boards, seed) if jobs is None else read_jobs(jobs)

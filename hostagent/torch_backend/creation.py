@@ -32,7 +32,8 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     if precision == PACKED and stragglers is not None and stragglers.proceeds:
         raise RefusedError("netsum: precision packed and stragglers proceed do not go together: choose one of them")
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
-    channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
+    joined = (options.store, options.group_id, rank, size, timeout)
+    channel = local_channel() if size == 1 else _open_channel(controller_address(chosen.controller), *joined)
     is_default = not options.global_ranks_in_group
     if size > 1 and is_default:
         try:
@@ -54,9 +55,10 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     )
 
 
-def controller_address() -> str:
-    """HOST:PORT of the controller, from the environment."""
-    address = os.environ.get(CONTROLLER_VARIABLE, "")
+def controller_address(option: str = "") -> str:
+    """HOST:PORT of the controller, from the option, else from the environment."""
+    address = option or os.environ.get(CONTROLLER_VARIABLE, "")
+    source = "the option controller" if option else CONTROLLER_VARIABLE
     host, separator, port = address.rpartition(":")
     if not address:
         raise NetsumError(
@@ -64,7 +66,7 @@ def controller_address() -> str:
             f"or start `netsum controller` and set {CONTROLLER_VARIABLE}=HOST:PORT"
         )
     if not (host and separator and port.isdigit()):
-        raise NetsumError(f"netsum: {CONTROLLER_VARIABLE} is {address!r}, expected HOST:PORT")
+        raise NetsumError(f"netsum: {source} is {address!r}, expected HOST:PORT")
     return address
 
 
@@ -92,8 +94,7 @@ def _wait_for_all(store: Store, rank: int, size: int, timeout_s: float) -> None:
         )
 
 
-def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
-    address = controller_address()
+def _open_channel(address: str, store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
     from hostagent.transport.process import open_job
 
     name = agree_on_name(store, group, rank)

@@ -38,6 +38,9 @@ class Options:
     NETSUM_STRAGGLERS says, ``wait`` where it says nothing."""
     straggler_bound: str = ""
     """How long they may be late, as ``500ms``. Empty: NETSUM_STRAGGLER_BOUND, ``1s`` where it says nothing."""
+    controller: str = ""
+    """HOST:PORT of the controller of the aggregator that sums for this group; empty: the environment's
+    NETSUM_CONTROLLER. A process has a port at the aggregator of each controller that its groups name."""
 
 
 def precision_of(options: Options) -> str:

@@ -19,7 +19,7 @@ from emulator.network.schedule.generators import even_chunks
 from emulator.network.schedule.parts import Operation, ScheduleError
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.trees import switch_tree
-from emulator.network.topology.hammingmesh import HammingMesh
+from emulator.network.topology.hxmesh.hammingmesh import HammingMesh
 from emulator.network.topology.parts import NodeKind
 from emulator.network.topology.topology import Topology
 

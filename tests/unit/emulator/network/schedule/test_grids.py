@@ -22,7 +22,7 @@ from emulator.network.schedule.grids import (
 from emulator.network.schedule.parts import ScheduleError
 from emulator.network.schedule.verify import verify
 from emulator.network.topology import builders
-from emulator.network.topology.hammingmesh import hamming_mesh
+from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
 from emulator.network.topology.parts import LinkClass, TopologyError
 from emulator.network.topology.topology import Topology
 

@@ -6,7 +6,7 @@ import pytest
 
 from emulator.network.topology.bandwidth import alltoall, permutation
 from emulator.network.topology.builders import leaf_spine, star, torus
-from emulator.network.topology.hammingmesh import hamming_mesh
+from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
 from emulator.network.topology.parts import LinkClass, TopologyError
 
 

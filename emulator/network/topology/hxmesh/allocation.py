@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from emulator.network.topology.hammingmesh import RADIX
+from emulator.network.topology.hxmesh.hammingmesh import RADIX
 from emulator.network.topology.parts import TopologyError
 
 COLUMNS = ("name", "rows", "columns")
