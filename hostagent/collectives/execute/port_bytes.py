@@ -17,9 +17,7 @@ def message_bytes(size_bytes: int, lanes: int) -> int:
     return ENVELOPE_END_AT + size_bytes + DATA_AT * -(-more // (frame - DATA_AT))
 
 
-def expected_bytes(
-    schedule: Schedule, lanes: int, tasks: Iterable[int] | None = None
-) -> tuple[list[int], list[int]]:
+def expected_bytes(schedule: Schedule, lanes: int, tasks: Iterable[int] | None = None) -> tuple[list[int], list[int]]:
     """(up, down) of each rank for int32, without loss: M(B) for a message, and a frame of all lanes for each chunk of
     the protocol that a switch adds up or copies. ``tasks``: numbers of those that count; by default all."""
     up, down = [0] * schedule.ranks, [0] * schedule.ranks
