@@ -25,6 +25,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from emulator.network.schedule.check import MOST_CHUNKS
 from emulator.network.schedule.columns import KINDS, numbers, set_text
 from emulator.network.schedule.parts import Chunks, Operation, ScheduleError, Task
 from emulator.network.schedule.schedule import Schedule
@@ -40,7 +41,6 @@ FIELDS: Mapping[type[Any], Mapping[str, bool]] = {
 }
 """Names of fields, and whether they are whole numbers."""
 SHAPES = {int: "a whole number", str: "a text", list: "a list", dict: "fields with values"}
-LARGEST_SET = 1 << 24
 
 
 class ScheduleFileError(ScheduleError):
@@ -172,7 +172,7 @@ def _set(value: Any, place: Place) -> tuple[int, ...]:
         if not (first.isdecimal() and len(word) < 20 and (last.isdecimal() if dash else True)):
             raise ScheduleError(f"{word!r} is neither a number nor as 0-3", place)
         count = int(last or first) - int(first) + 1
-        if not 0 < count <= LARGEST_SET:
-            raise ScheduleError(f"{word!r} is no range of up to {LARGEST_SET} numbers", place)
+        if not 0 < count <= MOST_CHUNKS:
+            raise ScheduleError(f"{word!r} is no range of up to {MOST_CHUNKS} numbers", place)
         found.append((int(first), count))
     return tuple(numbers(found))

@@ -43,5 +43,5 @@ def test_of_1024_accelerators_rings_overtake_the_torus_between_2_and_32_mib() ->
 def test_what_is_refused() -> None:
     with pytest.raises(ScheduleError, match="hosts are not in a grid"):
         rings_elapsed_ns(star(8), 1 << 20)
-    with pytest.raises(ScheduleError, match="64 bytes are not 64 or more elements"):
+    with pytest.raises(ScheduleError, match="64 bytes are too few for 64 chunks"):
         rings_elapsed_ns(torus(4, 4), 64)
