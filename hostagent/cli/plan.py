@@ -62,13 +62,15 @@ def synthesize(
       netsum plan synthesize NDv2 allgather -o plan.json
       netsum schedule show plan.json --gantt plan.png
     """
-    from hostagent.cli.schedule.command import write
+    from hostagent.cli.schedule.command import check_name, write
     from hostagent.planner.synthesis.inputs import Sketch, read_sketch
     from hostagent.planner.synthesis.synthesize import COLLECTIVES, in_switches, rings
     from hostagent.planner.synthesis.synthesize import synthesize as plan_of
 
     if collective not in COLLECTIVES:
         raise UsageError(f"{collective!r}: choose one of {', '.join(COLLECTIVES)}", "COLLECTIVE")
+    if output is not None:
+        check_name(output, "-o/--output")
     size_bytes = parse_size(size)
     used = read_sketch(sketch) if sketch else Sketch()
     model = _machine(machine, topology, used.nodes, parse_size(profiled_size or size), unit_us)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 FILE = argument(
     "file", metavar="FILE", type=Path, help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ..."
 )
-OUTPUT = option("-o", "--output", metavar="FILE", type=Path, required=True, help="File to write, as FILE.")
+OUTPUT = option(
+    "-o", "--output", metavar="FILE", type=Path, required=True, help="Schedule to write: .json, .xml or .et."
+)
+FORMATS = (".json", ".xml", ".et")
 TOPOLOGY = option("--topology", metavar="FILE", type=Path, help="Topology, for files that have none (.xml, .et).")
 SIZE = option("--size", metavar="SIZE", help="Bytes at each rank, for files that have none (.xml).")
 SHARING = option("--sharing", metavar="KIND", help="Links take messages one by one (exclusive), or all share (fair).")
@@ -78,6 +81,7 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.files import read_topology
 
+    check_name(output, "-o/--output")
     builders = {**GENERATORS, **GRID_GENERATORS}
     if algorithm not in builders:
         raise UsageError(f"{algorithm!r}: choose one of {', '.join(builders)}", "ALGORITHM")
@@ -183,14 +187,21 @@ def _range(counts: Collection[int]) -> str:
 
 @command(FILE, OUTPUT, TOPOLOGY, SIZE, mistakes=_mistakes)
 def convert(file: Path, *, output: Path, topology: Path | None = None, size: str | None = None) -> int:
-    """Read a schedule in one format and write it in another: JSON, MSCCL XML (.xml), Chakra traces (.et).
+    """Read a schedule in one format, verify it, and write it in another: JSON, MSCCL XML (.xml), Chakra traces (.et).
+    MSCCL XML keeps neither links nor sizes; a Chakra trace no links.
 
     Example:
       netsum schedule convert ring.json -o ring.xml
       netsum schedule convert ring.xml --topology net.yaml --size 1MiB \\
         -o again.json
     """
-    write(read(file, topology, size), output)
+    from emulator.network.schedule.verify import verify
+
+    check_name(output, "-o/--output")
+    schedule = read(file, topology, size)
+    with _naming(file):
+        verify(schedule)
+    write(schedule, output)
     return 0
 
 
@@ -283,13 +294,20 @@ def _say(text: str) -> None:
     print(f"netsum schedule run: {text}", file=sys.stderr, flush=True)
 
 
+def check_name(file: Path, argument: str) -> None:
+    """Raises UsageError for a file that is none of `FORMATS`."""
+    if file.suffix not in FORMATS:
+        raise UsageError(f"{file}: a schedule's name ends in {', '.join(FORMATS)}", argument)
+
+
 def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
-    """By the file's suffix. Raises ScheduleError, UsageError."""
+    """By the file's suffix. Raises ScheduleError, UsageError for another one and for what the format lacks."""
     from emulator.network.schedule.chakra import read_chakra
     from emulator.network.schedule.files import read_schedule
     from emulator.network.schedule.msccl import read_msccl
     from emulator.network.topology.files import read_topology
 
+    check_name(file, "FILE")
     needs = {".xml": ("topology", "size"), ".et": ("topology",)}.get(file.suffix, ())
     for name, value in (("topology", topology), ("size", size)):
         if (value is None) == (name in needs):

@@ -49,11 +49,13 @@ def test_nothing_is_said_of_messages_where_there_are_none(folder, capsys):
     assert capsys.readouterr().out.splitlines()[1] == "8 links carry 65.5 kB each"
 
 
-@pytest.mark.parametrize("command", ["show", "run"])
+@pytest.mark.parametrize("command", ["show", "run", "convert"])
 def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, command):
     text = (folder / "ring.json").read_text()
     (folder / "race.json").write_text(text.replace('"after": "3"', '"after": ""'))
-    assert run(["schedule", command, "race.json"]) == 2
+    more = ["-o", "x.xml"] if command == "convert" else []
+    assert run(["schedule", command, "race.json", *more]) == 2
+    assert not (folder / "x.xml").exists()
     assert "race.json: tasks[4]: nothing says that it waits for task 3" in capsys.readouterr().err
 
 
@@ -66,7 +68,12 @@ def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, comm
         (["show", "ring.json", "--size", "4"], "--size: ring.json has its own"),
         (["show", "ring.xml"], "--topology: ring.xml has none"),
         (["show", "ring.json", "--sharing", "none"], "choose one of exclusive, fair"),
+        (["show", "ring.text"], "FILE: ring.text: a schedule's name ends in .json, .xml, .et"),
+        (["convert", "ring.json", "-o", "x.foo"], "-o/--output: x.foo: a schedule's name ends in .json, .xml, .et"),
+        (["build", "ring", "net.yaml", "-o", "ring"], "-o/--output: ring: a schedule's name ends in .json, .xml, .et"),
         (["run", "ring.json", "-n", "5"], "ring-4 has 4 ranks, not 5"),
+        (["run", "ring.json", "--all-switches"], "ring.json: tasks[0]: messages pass through one switch for all ranks"),
+        (["run", "ring.json", "--all-switches", "--aggregator", "server"], "--aggregator: does not apply with --all"),
     ],
 )
 def test_wrong_command_lines(folder, capsys, words, text):
