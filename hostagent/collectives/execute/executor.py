@@ -185,7 +185,7 @@ class Executor:
 def summing_switch(schedule: Schedule, number: int) -> str:
     """The switch of a collective's tree. Raises ScheduleError for a tree of several."""
     topology = schedule.topology
-    ends = {topology.links[link].destination for link in schedule.columns.route.row(number).tolist()}
+    ends: set[str] = {topology.links[link].destination for link in schedule.columns.route.row(number).tolist()}
     switches = [name for name in sorted(ends) if topology.node(name).kind is NodeKind.SWITCH]
     if len(switches) != 1:
         raise ScheduleError(f"{len(switches)} switches sum; live, each tree has one", ("tasks", number, "route"))
