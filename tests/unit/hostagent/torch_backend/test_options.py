@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.torch_backend.errors import RefusedError
+from hostagent.torch_backend.creation import controller_address
+from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.torch_backend.options import (
     PRECISION_VARIABLE,
     Options,
@@ -66,3 +67,11 @@ def test_what_is_done_about_late_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_choices_about_late_ranks_are_refused(options: Options, wrong: str) -> None:
     with pytest.raises(RefusedError, match=wrong):
         stragglers_of(options)
+
+
+def test_a_group_may_name_its_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETSUM_CONTROLLER", "127.0.0.1:1")
+    assert controller_address(Options().controller) == "127.0.0.1:1"
+    assert controller_address(Options(controller="127.0.0.1:2").controller) == "127.0.0.1:2"
+    with pytest.raises(NetsumError, match="the option controller is 'here', expected HOST:PORT"):
+        controller_address("here")

@@ -8,10 +8,10 @@ import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from emulator.network.schedule.builder import Builder
-from emulator.network.schedule.generators import ring
+from emulator.network.schedule.generators import ring, switch_allreduce
 from emulator.network.schedule.parts import Chunks, ScheduleError
-from emulator.network.topology.builders import star
-from hostagent.collectives.execute.executor import Executor
+from emulator.network.topology.builders import star, tree
+from hostagent.collectives.execute.executor import Executor, summing_switch
 
 
 @pytest.fixture
@@ -49,3 +49,14 @@ def test_waiting_for_what_other_ranks_do(rank_0_of_3):
 def test_a_tensor_of_another_size(rank_0_of_3):
     with pytest.raises(ScheduleError, match="chunk 1 is not a contiguous tensor of 20 bytes"):
         Executor(ring(star(3), 60)).run({0: torch.zeros(5), 1: torch.zeros(6)})
+
+
+def test_switches_that_sum(rank_0_of_3):
+    schedule = switch_allreduce(star(3), 60)
+    assert summing_switch(schedule, 0) == "s0"
+    with pytest.raises(ScheduleError, match=r"tasks\[0\].route: nothing is said about switch s0"):
+        Executor(schedule, switches={"s1": {}})
+    executor = Executor(schedule, switches={"s0": {"group_desc": "at s0"}})
+    assert [group.group_desc for group in executor.groups] == ["at s0"]
+    with pytest.raises(ScheduleError, match=r"tasks\[0\].route: 3 switches sum; live, each tree has one"):
+        summing_switch(switch_allreduce(tree((2, 2)), 60), 0)
