@@ -182,7 +182,7 @@ def _draw(topology: Topology, rows: list[dict[str, Any]], path: Path) -> None:
     argument("boards", metavar="ROWSxCOLUMNS", type=grid, help="Boards of the grid."),
     option("--jobs", metavar="FILE.csv", type=Path, help="Jobs: name,rows,columns. Default: drawn from the seed."),
     option("--fail", metavar="N", type=integer(0), help="Number of failed boards, drawn from the seed."),
-    option("--seed", metavar="N", type=integer(0), help="Seed of failures and of drawn jobs. Default: 1."),
+    option("--seed", metavar="N", type=integer(0), help="Seed of failures and of drawn jobs."),
     flag("--no-transpose", help="No job with rows and columns exchanged."),
     flag("--no-aspect", help="No job in another shape of as many boards."),
     flag("--no-sort", help="Jobs in their order rather than the largest first."),

@@ -33,7 +33,7 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         raise RefusedError("netsum: precision packed and stragglers proceed do not go together: choose one of them")
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
     joined = (options.store, options.group_id, rank, size, timeout)
-    channel = local_channel() if size == 1 else _open_channel(controller_address(chosen.controller), *joined)
+    channel = local_channel() if size == 1 else _open_channel(chosen.controller, *joined)
     is_default = not options.global_ranks_in_group
     if size > 1 and is_default:
         try:
@@ -94,7 +94,8 @@ def _wait_for_all(store: Store, rank: int, size: int, timeout_s: float) -> None:
         )
 
 
-def _open_channel(address: str, store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
+def _open_channel(controller: str, store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
+    address = controller_address(controller)
     from hostagent.transport.process import open_job
 
     name = agree_on_name(store, group, rank)
