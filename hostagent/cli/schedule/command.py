@@ -286,7 +286,8 @@ def run(
                 arguments = (*options.arguments, *places)
                 return run_training(replace(options, arguments=arguments, controller=running[0].address))
         except LaunchError as error:
-            raise UsageError(str(error)) from None
+            _say(str(error))
+            return 1
 
 
 def _say(text: str) -> None:
