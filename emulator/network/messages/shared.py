@@ -168,36 +168,42 @@ def _make_region(links: int, tasks: int) -> Region:
 
 @njit(internal=True)
 def _enter(task: int, route: Ragged, flows: Flows, region: Region, moment: int) -> None:
+    head, following, previous = flows.head, flows.following, flows.previous
     for hop in range(route.offsets[task], route.offsets[task + 1]):
         link = route.values[hop]
-        after = flows.head[link]
-        flows.head[link], flows.following[hop], flows.previous[hop] = hop, after, -1
+        after = head[link]
+        head[link], following[hop], previous[hop] = hop, after, -1
         if after >= 0:
-            flows.previous[after] = hop
-        flows.passing[link] += 1
-        _change(link, region, moment)
+            previous[after] = hop
+    _change(task, route, flows, region, moment, 1)
 
 
 @njit(internal=True)
 def _leave(task: int, route: Ragged, flows: Flows, region: Region, moment: int) -> None:
+    head, following, previous = flows.head, flows.following, flows.previous
     for hop in range(route.offsets[task], route.offsets[task + 1]):
-        link, before, after = route.values[hop], flows.previous[hop], flows.following[hop]
+        before, after = previous[hop], following[hop]
         if before >= 0:
-            flows.following[before] = after
+            following[before] = after
         else:
-            flows.head[link] = after
+            head[route.values[hop]] = after
         if after >= 0:
-            flows.previous[after] = before
-        flows.passing[link] -= 1
-        _change(link, region, moment)
+            previous[after] = before
+    _change(task, route, flows, region, moment, -1)
 
 
 @njit(internal=True)
-def _change(link: int, region: Region, moment: int) -> None:
-    if region.changed_mark[link] != moment:
-        region.changed_mark[link] = moment
-        region.changed[region.counts[0]] = link
-        region.counts[0] += 1
+def _change(task: int, route: Ragged, flows: Flows, region: Region, moment: int, more: int) -> None:
+    """The links of a task have so many messages more."""
+    passing, changed, mark, count = flows.passing, region.changed, region.changed_mark, region.counts[0]
+    for hop in range(route.offsets[task], route.offsets[task + 1]):
+        link = route.values[hop]
+        passing[link] += more
+        if mark[link] != moment:
+            mark[link] = moment
+            changed[count] = link
+            count += 1
+    region.counts[0] = count
 
 
 @njit(internal=True)
