@@ -248,7 +248,6 @@ def run(
 
     from emulator.network.schedule.files import write_schedule
     from emulator.network.schedule.verify import verify
-    from hostagent.cli.schedule.rank import ranks_of, switches_of
     from hostagent.launch.aggregators import DEFAULT_LANES, running_switches
     from hostagent.launch.launcher import RunOptions, run_training
     from hostagent.launch.processes import LaunchError
@@ -277,6 +276,8 @@ def run(
         if not all_switches:
             _say(f"{schedule.ranks} ranks and a switch start")
             return run_training(options)
+        from hostagent.cli.schedule.rank import ranks_of, switches_of
+
         with _naming(file):
             members = {name: ranks_of(schedule, tasks) for name, tasks in switches_of(schedule).items()}
         _say(f"{len(members)} switches start, then {schedule.ranks} ranks")

@@ -69,13 +69,16 @@ class Switch:
 
 
 def switches_of(schedule: Schedule) -> dict[str, list[int]]:
-    """Tasks of each switch that sums. Raises ScheduleError for messages, and trees of several switches."""
+    """Tasks of each switch that sums. Raises ScheduleError for messages, for trees of several switches, and for
+    none."""
     moves = np.isin(schedule.columns.kind, (Kind.SEND, Kind.REDUCE))
     if moves.any():
         raise ScheduleError("messages pass through one switch for all ranks", ("tasks", int(np.argmax(moves))))
     found: dict[str, list[int]] = {}
     for number in np.flatnonzero(schedule.columns.kind == Kind.COLLECTIVE).tolist():
         found.setdefault(summing_switch(schedule, number), []).append(number)
+    if not found:
+        raise ScheduleError("no switch sums", ("tasks",))
     return found
 
 
@@ -206,8 +209,9 @@ def counted(executor: Executor, beside: dist.ProcessGroup, switches: Sequence[Sw
     for switch in switches if dist.get_rank() == 0 else ():
         view = live_view.take(switch.controller)
         by_number = {port["number"]: port for each in view["switches"] for port in each["ports"]}
-        everybody = max(view["jobs"], key=lambda job: len(job["ranks"]))  # others are groups of some ranks
-        port_of = {switch.ranks[each["rank"]]: by_number[each["port"]] for each in everybody["ranks"]}
+        jobs = [job["ranks"] for job in view["jobs"]]
+        largest: list[Any] = max(jobs, key=len, default=[])  # others are groups of some ranks
+        port_of = {switch.ranks[each["rank"]]: by_number[each["port"]] for each in largest}
         for rank in switch.ranks:
             port = port_of.get(rank, {"bytes_in": 0, "bytes_out": 0})
             up = port["bytes_in"] - ACKNOWLEDGEMENT_FRAME_BYTES * ranks[rank]["sent"]

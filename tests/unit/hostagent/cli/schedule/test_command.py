@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.files import write_schedule
+from emulator.network.schedule.parts import Chunks
 from emulator.network.topology.builders import star
 from emulator.network.topology.files import write_topology
 from hostagent.cli.main import run
@@ -79,3 +82,11 @@ def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, comm
 def test_wrong_command_lines(folder, capsys, words, text):
     assert run(["schedule", *words]) == 2
     assert text in capsys.readouterr().err
+
+
+def test_a_schedule_without_sums_needs_no_switches(folder, capsys):
+    builder = Builder("alone", star(4), [Chunks(1, 8, (0,), (0,))])
+    builder.compute(0, 5)
+    write_schedule(builder.build(), "alone.json")
+    assert run(["schedule", "run", "alone.json", "--all-switches"]) == 2
+    assert "alone.json: tasks: no switch sums" in capsys.readouterr().err
