@@ -64,7 +64,7 @@ def synthesize(
       netsum plan synthesize NDv2 allgather -o plan.json --plot bandwidth.png
       netsum schedule show plan.json --gantt plan.png
     """
-    from hostagent.cli.schedule.command import write
+    from hostagent.cli.schedule.command import check_name, write
     from hostagent.planner.synthesis.inputs import Sketch, read_sketch
     from hostagent.planner.synthesis.picture import draw
     from hostagent.planner.synthesis.synthesize import COLLECTIVES, in_switches, rings
@@ -75,6 +75,8 @@ def synthesize(
     for name, path in (("-o/--output", output), ("--plot", plot)):
         if path is not None and not path.parent.is_dir():
             raise UsageError(f"{path.parent} is no folder", name)
+    if output is not None:
+        check_name(output, "-o/--output")
     size_bytes = parse_size(size)
     used = read_sketch(sketch) if sketch else Sketch()
     model = _machine(machine, topology, used.nodes, parse_size(profiled_size or size), unit_us)

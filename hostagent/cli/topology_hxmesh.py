@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from emulator.network.topology.topology import Topology
 
 PATTERNS = ("alltoall", "allreduce", "permutation")
-MOST_MESSAGES = 20_000_000
-"""Of a schedule that is simulated: some 3 GB."""
 
 
 def _mistakes() -> tuple[type[Exception], ...]:
@@ -35,7 +33,7 @@ def cost(*, as_json: bool = False) -> int:
     Example:
       netsum topology cost
     """
-    from emulator.network.topology.cost import published
+    from emulator.network.topology.hxmesh.cost import published
     from hostagent.launch.terminal import print_table, wide_console
 
     rows = published()
@@ -106,7 +104,8 @@ def bandwidth(
         print(f"{pattern}: {bound.mean_bps / 1e9:,.4g} Gbit/s of each host; {shares}")
         return 0
     sizes = [parse_size(each) for each in size] if size else [1 << power for power in range(16, 31, 2)]
-    rows = list(_allreduces(topology, sizes))
+    left_out: list[str] = []
+    rows = list(_allreduces(topology, sizes, left_out))
     if plot is not None:
         try:
             _draw(topology, rows, plot)
@@ -120,46 +119,60 @@ def bandwidth(
         for each in rows
     ]
     print_table(("allreduce", ">bytes", ">us", ">Gbit/s"), table, console=wide_console())
+    for each in left_out:
+        print(f"left out: {each}")
     return 0
 
 
-def _allreduces(topology: Topology, sizes: list[int]) -> Iterator[dict[str, Any]]:
-    """A row for each algorithm and size. Raises ScheduleError where none fits the topology."""
+def _allreduces(topology: Topology, sizes: list[int], left_out: list[str]) -> Iterator[dict[str, Any]]:
+    """A row for each algorithm and size; what does not fit the topology is added to ``left_out``, with the reason.
+    Raises ScheduleError where nothing does."""
+    from emulator.network.messages.ring_steps import rings_elapsed_ns
     from emulator.network.messages.simulate import simulate
     from emulator.network.schedule.generators import even_chunks
     from emulator.network.schedule.grids import GRID_GENERATORS
     from emulator.network.schedule.parts import ScheduleError
     from emulator.network.topology.parts import TopologyError
 
-    ranks, faults = len(topology.hosts), []
-    for name, build in GRID_GENERATORS.items():
-        if name == "grid-rings" and 8 * ranks * ranks > MOST_MESSAGES:
-            faults.append(f"{name}: {8 * ranks * (ranks - 1):,} messages are too many to simulate")
-            continue
-        try:
-            schedule = build(topology, sizes[0])
-        except TopologyError as error:
-            faults.append(f"{name}: {error.text}")
-            continue
+    def times_ns(name: str) -> Iterator[int]:
+        if name == "grid-rings":
+            yield from (rings_elapsed_ns(topology, size) for size in sizes)
+            return
+        schedule = GRID_GENERATORS[name](topology, sizes[0])
         count = sum(each.count for each in schedule.chunks)
         for size in sizes:
-            sized = replace(schedule, chunks=tuple(even_chunks(size, count, ranks)))
-            elapsed_ns = simulate(sized).elapsed_ns
-            yield {"algorithm": name, "size_bytes": size, "elapsed_ns": elapsed_ns, "gbps": 8 * size / elapsed_ns}
-    if len(faults) == len(GRID_GENERATORS):
-        raise ScheduleError("; ".join(faults), ("topology",))
+            sized = replace(schedule, chunks=tuple(even_chunks(size, count, schedule.ranks)))
+            yield simulate(sized).elapsed_ns
+
+    for name in GRID_GENERATORS:
+        try:
+            for size, elapsed_ns in zip(sizes, times_ns(name), strict=True):
+                yield {"algorithm": name, "size_bytes": size, "elapsed_ns": elapsed_ns, "gbps": 8 * size / elapsed_ns}
+        except TopologyError as error:
+            left_out.append(f"{name}: {error.text}")
+    if len(left_out) == len(GRID_GENERATORS):
+        raise ScheduleError("; ".join(left_out), ("topology",))
 
 
 def _draw(topology: Topology, rows: list[dict[str, Any]], path: Path) -> None:
     """Gbit/s over sizes, both logarithmic."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    from emulator.ports.units import SIZE_UNITS_BYTES, quantity_text
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for name in dict.fromkeys(row["algorithm"] for row in rows):
         own = [row for row in rows if row["algorithm"] == name]
         axes.plot([row["size_bytes"] for row in own], [row["gbps"] for row in own], marker="o", label=name)
-    axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel="Gbit/s", title=f"allreduce on {topology.name}")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set(xlabel="tensor at each accelerator", ylabel="Gbit/s", title=f"allreduce on {topology.name}, one plane")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: quantity_text(round(size), SIZE_UNITS_BYTES)))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(visible=True, alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=150)
@@ -169,7 +182,7 @@ def _draw(topology: Topology, rows: list[dict[str, Any]], path: Path) -> None:
     argument("boards", metavar="ROWSxCOLUMNS", type=grid, help="Boards of the grid."),
     option("--jobs", metavar="FILE.csv", type=Path, help="Jobs: name,rows,columns. Default: drawn from the seed."),
     option("--fail", metavar="N", type=integer(0), help="Number of failed boards, drawn from the seed."),
-    option("--seed", metavar="N", type=integer(0), help="Seed of failures and of drawn jobs. Default: 1."),
+    option("--seed", metavar="N", type=integer(0), help="Seed of failures and of drawn jobs."),
     flag("--no-transpose", help="No job with rows and columns exchanged."),
     flag("--no-aspect", help="No job in another shape of as many boards."),
     flag("--no-sort", help="Jobs in their order rather than the largest first."),
@@ -196,7 +209,13 @@ def allocate(
       netsum topology allocate 16x16 --fail 3
     """
     from emulator.network.schedule.columns import set_text
-    from emulator.network.topology.allocation import Allocation, Heuristics, random_failures, random_jobs, read_jobs
+    from emulator.network.topology.hxmesh.allocation import (
+        Allocation,
+        Heuristics,
+        random_failures,
+        random_jobs,
+        read_jobs,
+    )
     from hostagent.launch.terminal import print_table, wide_console
 
     wanted = random_jobs(boards, seed) if jobs is None else read_jobs(jobs)

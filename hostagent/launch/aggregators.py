@@ -113,6 +113,28 @@ def running_aggregator(
                 service.stop()
 
 
+@contextmanager
+def running_switches(ports: Sequence[int], lanes: int, impairments: str = "") -> Iterator[list[Aggregator]]:
+    """P4 switches side by side, each with its number of shm ports and a controller; as `running_aggregator`, but
+    started all at once."""
+    choice = choose("p4")
+    with tempfile.TemporaryDirectory(prefix="netsum-") as made:
+        switches = []
+        for number, count in enumerate(ports):
+            folder = Path(made) / str(number)
+            folder.mkdir()
+            switches.append(make_services(folder, count, choice, lanes, impairments))
+        try:
+            for services in switches:
+                for service in services:
+                    service.start()
+            yield [_ready(services, choice) for services in switches]
+        finally:
+            for services in switches:
+                for service in reversed(services):
+                    service.stop()
+
+
 def make_services(
     folder: Path,
     ports: int,
@@ -317,10 +339,15 @@ def start_aggregator(
 
     The controller waits for the aggregator's address, so one that cannot start is the one that is named.
     """
-    *aggregators, controller = services
     for service in services:
         service.start()
     meanwhile()
+    return _ready(services, choice)
+
+
+def _ready(services: list[Service], choice: Choice) -> Aggregator:
+    """Of what has been started."""
+    *aggregators, controller = services
     for aggregator in aggregators:
         aggregator.wait_ready()
     controls = (choice.outside,) if choice.outside else tuple(control_of(each.ready) for each in aggregators)

@@ -41,7 +41,8 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
         raise RefusedError("netsum: precision packed and stragglers proceed do not go together: choose one of them")
     reorders = probes_order(chosen)
     rank, size, timeout = options.group_rank, options.group_size, options.timeout
-    channel = local_channel() if size == 1 else _open_channel(options.store, options.group_id, rank, size, timeout)
+    joined = (options.store, options.group_id, rank, size, timeout)
+    channel = local_channel() if size == 1 else _open_channel(chosen.controller, *joined)
     is_default = not options.global_ranks_in_group
     if size > 1 and is_default:
         try:
@@ -64,9 +65,10 @@ def create_group(options: Any, backend_options: Any) -> NetsumProcessGroup:
     )
 
 
-def controller_address() -> str:
-    """HOST:PORT of the controller, from the environment."""
-    address = os.environ.get(CONTROLLER_VARIABLE, "")
+def controller_address(option: str = "") -> str:
+    """HOST:PORT of the controller, from the option, else from the environment."""
+    address = option or os.environ.get(CONTROLLER_VARIABLE, "")
+    source = "the option controller" if option else CONTROLLER_VARIABLE
     host, separator, port = address.rpartition(":")
     if not address:
         raise NetsumError(
@@ -74,7 +76,7 @@ def controller_address() -> str:
             f"or start `netsum controller` and set {CONTROLLER_VARIABLE}=HOST:PORT"
         )
     if not (host and separator and port.isdigit()):
-        raise NetsumError(f"netsum: {CONTROLLER_VARIABLE} is {address!r}, expected HOST:PORT")
+        raise NetsumError(f"netsum: {source} is {address!r}, expected HOST:PORT")
     return address
 
 
@@ -102,8 +104,8 @@ def _wait_for_all(store: Store, rank: int, size: int, timeout_s: float) -> None:
         )
 
 
-def _open_channel(store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
-    address = controller_address()
+def _open_channel(controller: str, store: Store, group: str, rank: int, size: int, timeout: timedelta) -> Channel:
+    address = controller_address(controller)
     from hostagent.transport.process import open_job
 
     name = agree_on_name(store, group, rank)

@@ -45,6 +45,9 @@ class Options:
     """Which rank of the group has which place in an allreduce that is a schedule (`hostagent.collectives.execute`): the
     ``given`` one, or that which ``probe`` finds cheapest. Nothing else of the group depends on an order. Empty: what
     the environment's NETSUM_REORDER says, ``given`` where it says nothing."""
+    controller: str = ""
+    """HOST:PORT of the controller of the aggregator that sums for this group; empty: the environment's
+    NETSUM_CONTROLLER. A process has a port at the aggregator of each controller that its groups name."""
 
 
 def precision_of(options: Options) -> str:

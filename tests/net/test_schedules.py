@@ -2,7 +2,10 @@
 
 import pytest
 
-from hostagent.launch.aggregators import running_aggregator
+from emulator.network.schedule.files import write_schedule
+from emulator.network.schedule.grids import line_switches
+from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
+from hostagent.launch.aggregators import running_aggregator, running_switches
 from tests.labs.torch_jobs import run_forked
 
 RANKS, LANES = 4, 64
@@ -22,3 +25,21 @@ def test_a_probed_order_of_ranks_is_the_same_everywhere_and_changes_no_sum(tmp_p
     with running_aggregator(RANKS, lanes=LANES, folder=tmp_path) as aggregator:
         output = run_forked(RANKS, aggregator.address, "reordered.py")
     assert output.count("equal=True") == RANKS, output
+
+
+def test_rows_and_columns_of_a_hamming_mesh_add_up_in_switches_of_their_own(tmp_path):
+    """A board of 2x2: two rows and two columns, a live switch each; every rank has a port at two."""
+    schedule = line_switches(hamming_mesh((1, 1)), 8 * 4_000)
+    write_schedule(schedule, tmp_path / "lines.json")
+    lines = ["row0", "row1", "column0", "column1"]
+    with running_switches([2] * 4, LANES) as switches:
+        places = [f"{name}={switch.address}" for name, switch in zip(lines, switches, strict=True)]
+        words = ("schedule_rank.py", str(tmp_path / "lines.json"), str(LANES), "1", *places)
+        output = run_forked(RANKS, switches[0].address, *words)
+    assert "line-switches-4: 8 tasks, all sums right" in output
+    frames = 2 * 63  # a sum of 4,000 elements at each switch, 64 in a frame
+    rows = [line.replace(",", "").split() for line in output.splitlines() if " at " in line]
+    assert [row[:3] for row in rows] == [
+        [rank, "at", line] for line, ranks in zip(lines, ("01", "23", "02", "13"), strict=True) for rank in ranks
+    ]
+    assert all(row[3] == row[5] and int(row[4]) >= int(row[3]) > 256 * frames / 2 for row in rows)

@@ -3,6 +3,7 @@
 Each task has one event at most that is still to come: its message begins to pass (after alpha and latency), the last
 bit arrives, or a compute unit is done. Where messages begin and end, rates change in all that shares links with them,
 directly or by way of others, and nowhere else: only there they are calculated again, once for all events of a moment.
+Of such a region only the messages that end first have to be in the heap: with their ends all others get new rates.
 """
 
 from __future__ import annotations
@@ -39,23 +40,32 @@ class Flows(NamedTuple):
     following: Array
     """int32 [hops]: the next one, or -1."""
     previous: Array
+    passing: Array
+    """int32 [links]: how many pass."""
 
 
 class Region(NamedTuple):
-    """The links and messages whose rates are calculated again."""
+    """Links and messages whose rates are calculated again: all that a changed link is connected with."""
 
+    changed: Array
+    """int32 [links]: those on which a message has begun or ended; the first ``counts[0]``."""
     links: Array
-    """int32 [links]; the first ``counts[0]``."""
+    """int32 [links]; the first ``counts[1]``."""
     tasks: Array
-    """int32 [tasks]; the first ``counts[1]``."""
+    """int32 [tasks]; the first ``counts[2]``."""
     counts: Array
+    changed_mark: Array
+    """int64 [links]: the moment when it was in the list last; so are the next two."""
     link_mark: Array
-    """int64 [links], [tasks]: the number of the region that it was in last."""
     task_mark: Array
     room: Array
     """float64 [links]: bytes per ns that are not given to anybody yet."""
     users: Array
     """int32 [links]: messages that have no rate yet."""
+    level: Array
+    """float64 [links]: what was left for each of these when it was looked at last."""
+    end_ns: Array
+    """int64 [tasks]: of the last bit."""
 
 
 @njit
@@ -135,6 +145,7 @@ def _make_flows(route: Ragged, size: Array, links: int) -> Flows:
         np.full(links, -1, np.int32),
         np.empty(hops, np.int32),
         np.empty(hops, np.int32),
+        np.zeros(links, np.int32),
     )
 
 
@@ -142,110 +153,164 @@ def _make_flows(route: Ragged, size: Array, links: int) -> Flows:
 def _make_region(links: int, tasks: int) -> Region:
     return Region(
         np.empty(links, np.int32),
+        np.empty(links, np.int32),
         np.empty(tasks, np.int32),
-        np.zeros(2, np.int64),
+        np.zeros(3, np.int64),
+        np.full(links, -1, np.int64),
         np.full(links, -1, np.int64),
         np.full(tasks, -1, np.int64),
         np.zeros(links),
         np.zeros(links, np.int32),
+        np.zeros(links),
+        np.zeros(tasks, np.int64),
     )
 
 
 @njit(internal=True)
 def _enter(task: int, route: Ragged, flows: Flows, region: Region, moment: int) -> None:
+    head, following, previous = flows.head, flows.following, flows.previous
     for hop in range(route.offsets[task], route.offsets[task + 1]):
         link = route.values[hop]
-        after = flows.head[link]
-        flows.head[link], flows.following[hop], flows.previous[hop] = hop, after, -1
+        after = head[link]
+        head[link], following[hop], previous[hop] = hop, after, -1
         if after >= 0:
-            flows.previous[after] = hop
-        _include(link, region, moment)
+            previous[after] = hop
+    _change(task, route, flows, region, moment, 1)
 
 
 @njit(internal=True)
 def _leave(task: int, route: Ragged, flows: Flows, region: Region, moment: int) -> None:
+    head, following, previous = flows.head, flows.following, flows.previous
     for hop in range(route.offsets[task], route.offsets[task + 1]):
-        link, before, after = route.values[hop], flows.previous[hop], flows.following[hop]
+        before, after = previous[hop], following[hop]
         if before >= 0:
-            flows.following[before] = after
+            following[before] = after
         else:
-            flows.head[link] = after
+            head[route.values[hop]] = after
         if after >= 0:
-            flows.previous[after] = before
-        _include(link, region, moment)
+            previous[after] = before
+    _change(task, route, flows, region, moment, -1)
 
 
 @njit(internal=True)
-def _include(link: int, region: Region, moment: int) -> None:
-    if region.link_mark[link] != moment:
-        region.link_mark[link] = moment
-        region.links[region.counts[0]] = link
-        region.counts[0] += 1
+def _change(task: int, route: Ragged, flows: Flows, region: Region, moment: int, more: int) -> None:
+    """The links of a task have so many messages more."""
+    passing, changed, mark, count = flows.passing, region.changed, region.changed_mark, region.counts[0]
+    for hop in range(route.offsets[task], route.offsets[task + 1]):
+        link = route.values[hop]
+        passing[link] += more
+        if mark[link] != moment:
+            mark[link] = moment
+            changed[count] = link
+            count += 1
+    region.counts[0] = count
 
 
 @njit(internal=True)
 def _share(route: Ragged, flows: Flows, region: Region, capacity: Array, heap: Heap, now: int, moment: int) -> None:
     """New rates, and times of the last bits, wherever something has begun or ended at this moment."""
-    _extend(route, flows, region, now, moment)
-    _fill(route, flows, region, capacity)
-    for each in range(region.counts[1]):
-        task = region.tasks[each]
-        put(heap, task, now + max(0, ceil(flows.left[task] / flows.rate[task] - ROUNDING_NS)))
-    region.counts[:] = 0
+    tasks, ends_ns, left, rate = region.tasks, region.end_ns, flows.left, flows.rate
+    for each in range(region.counts[0]):
+        link = region.changed[each]
+        if region.link_mark[link] == moment:
+            continue  # in the region of a link before
+        region.link_mark[link], region.links[0] = moment, link
+        _extend(route, flows, region, now, moment)
+        _fill(route, flows, region, capacity)
+        first_ns = np.iinfo(np.int64).max
+        for place in range(region.counts[2]):
+            task = tasks[place]
+            ends_ns[task] = now + max(0, ceil(left[task] / rate[task] - ROUNDING_NS))
+            first_ns = min(first_ns, ends_ns[task])
+        for place in range(region.counts[2]):
+            task = tasks[place]
+            if ends_ns[task] == first_ns or heap.places[task] >= 0:
+                put(heap, task, ends_ns[task])
+    region.counts[0] = 0
 
 
 @njit(internal=True)
 def _extend(route: Ragged, flows: Flows, region: Region, now: int, moment: int) -> None:
-    """From the links of the region to all that shares links with them; what has passed is taken off."""
-    each = 0
-    while each < region.counts[0]:
-        hop = flows.head[region.links[each]]
+    """From the link of the region to all that shares links with it; what has passed is taken off."""
+    offsets, values = route
+    rate, left, since_ns, owner, head, following = flows[:6]  # arrays by themselves: a tuple of them is slow to read
+    links, tasks, link_mark, task_mark = region.links, region.tasks, region.link_mark, region.task_mark
+    link_count, task_count, each = 1, 0, 0
+    while each < link_count:
+        hop = head[links[each]]
         while hop >= 0:
-            task = flows.owner[hop]
-            if region.task_mark[task] != moment:
-                region.task_mark[task] = moment
-                region.tasks[region.counts[1]] = task
-                region.counts[1] += 1
-                flows.left[task] -= flows.rate[task] * (now - flows.since_ns[task])
-                flows.since_ns[task] = now
-                for other in range(route.offsets[task], route.offsets[task + 1]):
-                    _include(route.values[other], region, moment)
-            hop = flows.following[hop]
+            task = owner[hop]
+            if task_mark[task] != moment:
+                task_mark[task] = moment
+                tasks[task_count] = task
+                task_count += 1
+                left[task] -= rate[task] * (now - since_ns[task])
+                since_ns[task] = now
+                rate[task] = -1.0
+                for other in range(offsets[task], offsets[task + 1]):
+                    link = values[other]
+                    if link_mark[link] != moment:
+                        link_mark[link] = moment
+                        links[link_count] = link
+                        link_count += 1
+            hop = following[hop]
         each += 1
+    region.counts[1], region.counts[2] = link_count, task_count
 
 
 @njit(internal=True)
 def _fill(route: Ragged, flows: Flows, region: Region, capacity: Array) -> None:
-    """Progressive filling: the link with the least for each of its messages gives it to them; again without these."""
-    for each in range(region.counts[0]):
-        region.room[region.links[each]] = capacity[region.links[each]]
-        region.users[region.links[each]] = 0
-    for each in range(region.counts[1]):
-        task = region.tasks[each]
-        flows.rate[task] = -1.0
-        for hop in range(route.offsets[task], route.offsets[task + 1]):
-            region.users[route.values[hop]] += 1
-    without = region.counts[1]
+    """Progressive filling: the link with the least for each of its messages gives it to them; again without these.
+
+    What a link has for each of its messages only grows meanwhile. So links are a heap by what they had when they were
+    looked at last, and the first one is looked at again.
+    """
+    links, room, users, level = region.links, region.room, region.users, region.level
+    offsets, values = route
+    rates, owner, head, following = flows.rate, flows.owner, flows.head, flows.following
+    count = region.counts[1]
+    for each in range(count):
+        link = links[each]
+        room[link], users[link] = capacity[link], flows.passing[link]
+        level[link] = room[link] / users[link] if users[link] else 0.0
+    for each in range(count // 2 - 1, -1, -1):
+        _sink(links, level, each, count)
+    without = region.counts[2]
     while without > 0:
-        least = np.inf
-        for each in range(region.counts[0]):
-            link = region.links[each]
-            if region.users[link] > 0:
-                least = min(least, region.room[link] / region.users[link])
-        for each in range(region.counts[0]):
-            link = region.links[each]
-            if region.users[link] == 0 or region.room[link] / region.users[link] > least * (1 + SAME):
-                continue
-            hop = flows.head[link]
+        link = links[0]
+        if users[link] == 0:
+            count -= 1
+            links[0] = links[count]
+        elif room[link] > level[link] * (1 + SAME) * users[link]:
+            level[link] = room[link] / users[link]
+        else:
+            rate = level[link]
+            hop = head[link]
             while hop >= 0:
-                task = flows.owner[hop]
-                if flows.rate[task] < 0.0:
-                    flows.rate[task] = least
+                task = owner[hop]
+                if rates[task] < 0.0:
+                    rates[task] = rate
                     without -= 1
-                    for other in range(route.offsets[task], route.offsets[task + 1]):
-                        region.room[route.values[other]] -= least
-                        region.users[route.values[other]] -= 1
-                hop = flows.following[hop]
+                    for other in range(offsets[task], offsets[task + 1]):
+                        room[values[other]] -= rate
+                        users[values[other]] -= 1
+                hop = following[hop]
+        _sink(links, level, 0, count)
+
+
+@njit(internal=True)
+def _sink(links: Array, level: Array, place: int, count: int) -> None:
+    """A link goes down the heap, to where those below it have as much or more."""
+    link = links[place]
+    while 2 * place + 1 < count:
+        below = 2 * place + 1
+        if below + 1 < count and level[links[below + 1]] < level[links[below]]:
+            below += 1
+        if level[links[below]] >= level[link]:
+            break
+        links[place] = links[below]
+        place = below
+    links[place] = link
 
 
 @njit(internal=True)

@@ -14,6 +14,7 @@ from emulator.network.messages.passage import Links
 from emulator.network.schedule.columns import Kind
 from emulator.network.schedule.parts import ScheduleError
 from emulator.network.schedule.schedule import Schedule
+from emulator.network.topology.topology import Topology
 
 Int64s = NDArray[np.int64]
 
@@ -49,7 +50,7 @@ def simulate(schedule: Schedule, sharing: Sharing = Sharing.EXCLUSIVE) -> Run:
     switches forward what they are still receiving. A compute unit takes its tasks in the order of the list.
     """
     size, nodes = schedule.task_bytes, len(schedule.topology.nodes)
-    links = _links(schedule, int(size.max(initial=0)))
+    links = links_of(schedule.topology, int(size.max(initial=0)))
     start_ns, finish_ns = (np.zeros(len(schedule), np.int64) for _ in range(2))
     run = exclusive.run if sharing is Sharing.EXCLUSIVE else shared.run
     run(schedule.columns, size, links, nodes, schedule.ranks, start_ns, finish_ns)
@@ -62,10 +63,11 @@ def events(schedule: Schedule) -> int:
     return 2 * len(schedule) + int(schedule.columns.route.lengths[moves].sum())
 
 
-def _links(schedule: Schedule, largest: int) -> Links:
-    numbers = {node.name: number for number, node in enumerate(schedule.topology.nodes)}
+def links_of(topology: Topology, largest: int) -> Links:
+    """``largest``: bytes of a message. Raises ScheduleError where it takes too long to be counted."""
+    numbers = {node.name: number for number, node in enumerate(topology.nodes)}
     rows = []
-    for link in schedule.topology.links:
+    for link in topology.links:
         divisor = gcd(8_000_000_000, link.rate_bps)
         numerator, denominator = 8_000_000_000 // divisor, link.rate_bps // divisor
         if largest * numerator >= 1 << 62:

@@ -2,7 +2,10 @@
 
 The form is that of ``schema/protobuf/et_def.proto`` of github.com/mlcommons/chakra: messages with their length before
 them as a varint, a GlobalMetadata and then Nodes. Here are the fields that schedules have, with the same numbers; all
-others are skipped. A trace tells how many bytes go where and what waits for what, not which data they are. So:
+others are skipped. A trace tells how many bytes go where and what waits for what, not which data they are. Ours tell
+that in attributes: ``netsum_chunks`` of the GlobalMetadata (JSON), ``netsum_chunks``, ``netsum_reads`` and
+``netsum_after`` of nodes (numbers as in files.py). They come back as they were, but for routes, which no trace has. Of
+other traces:
 
 | node | task |
 |---|---|
@@ -23,6 +26,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.columns import set_text
+from emulator.network.schedule.files import chunks_json, parse_chunks, parse_set
 from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, ScheduleError, Send, Task
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.topology.topology import Topology
@@ -33,8 +38,8 @@ IN_SWITCHES: Mapping[int, Operation] = {0: Operation.ALLREDUCE, 1: Operation.RED
 """CollectiveCommType."""
 BETWEEN_PAIRS = (2, 6, 7)
 """ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER."""
-EXACT = "netsum_duration_ns"
-"""Attribute of ours: duration_micros is in whole microseconds."""
+EXACT, CHUNKS, READS, AFTER = "netsum_duration_ns", "netsum_chunks", "netsum_reads", "netsum_after"
+"""Attributes of ours; the first: duration_micros is in whole microseconds."""
 Key: TypeAlias = tuple[int, int]
 """(rank, id) of a node."""
 
@@ -90,15 +95,19 @@ def _messages() -> Mapping[str, Any]:
 def read_chakra(path: Path, topology: Topology, places: Sequence[str] | None = None) -> Schedule:
     """``path``: ``TRACE.et`` for the files TRACE.0.et, TRACE.1.et and so on. Raises ScheduleError."""
     nodes: dict[Key, Any] = {}
-    ranks = 0
+    ranks, own = 0, ""
     while (file := path.with_suffix(f".{ranks}.et")).is_file():
-        nodes |= {(ranks, node.id): node for node in _read_nodes(file)}
+        metadata, *rest = _read_messages(file)
+        own = own or str(_attribute(metadata, CHUNKS, "") if metadata is not None else "")
+        nodes |= {(ranks, node.id): node for node in rest}
         ranks += 1
     if not ranks:
         raise ScheduleError(f"there is no file {path.with_suffix('.0.et')}")
     chosen = tuple(topology.hosts if places is None else places)
     if ranks != len(chosen):
         raise ScheduleError(f"{ranks} traces, but {len(chosen)} ranks on {topology.name}")
+    if own:
+        return _read_own(path.stem, nodes, own, topology, chosen)
     items = _items(nodes)
     chunks: list[Chunks] = []
     plans = [_plan(nodes, keys, chunks, ranks) for keys in items]
@@ -110,10 +119,44 @@ def read_chakra(path: Path, topology: Topology, places: Sequence[str] | None = N
     return builder.build()
 
 
+def _read_own(name: str, nodes: Mapping[Key, Any], text: str, topology: Topology, places: Sequence[str]) -> Schedule:
+    """A trace of ours: nodes of one number are one task. ``text``: its chunks. Raises ScheduleError."""
+    builder = Builder(name, topology, parse_chunks(text), places)
+    ends: dict[int, list[int]] = defaultdict(list)
+    for rank, number in sorted(nodes):
+        ends[number].append(rank)
+    tasks: dict[int, int] = {}
+    for number in sorted(ends):
+        node = nodes[ends[number][0], number]
+
+        def numbers(attribute: str, node: Any = node, number: int = number) -> tuple[int, ...]:
+            return parse_set(str(_attribute(node, attribute)), ("node", number, attribute))
+
+        waits = {*numbers(AFTER), *(other for rank in ends[number] for other in _deps(nodes, (rank, number)))}
+        if later := [other for other in waits if other not in tasks]:
+            raise ScheduleError(f"node {number} waits for node {later[0]}, which is no earlier one")
+        after = [tasks[other] for other in waits]
+        if node.type == COMP:
+            duration_ns, reads, writes = int(_attribute(node, EXACT)), numbers(READS), numbers(CHUNKS)
+            task = builder.compute(ends[number][0], duration_ns, node.name, reads=reads, writes=writes, after=after)
+        elif node.type == COLL:
+            group = [int(rank) for rank in str(_attribute(node, "pg_name")).split()]
+            operation = IN_SWITCHES[int(_attribute(node, "comm_type"))]
+            task = builder.collective(operation, group, numbers(CHUNKS), after=after)
+        else:
+            add = builder.reduce if node.name == "reduce" else builder.send
+            source, destination = (int(_attribute(node, f"comm_{end}")) for end in ("src", "dst"))
+            task = add(source, destination, numbers(CHUNKS), after=after)
+        tasks[number] = task
+    return builder.build()
+
+
 def write_chakra(schedule: Schedule, path: Path) -> None:
     """``path`` as for `read_chakra`; a task has its number as id at each rank. Raises OSError."""
     parts = _messages()
-    files: list[list[Any]] = [[parts["GlobalMetadata"](version="0.0.4")] for _ in range(schedule.ranks)]
+    metadata = parts["GlobalMetadata"](version="0.0.4")
+    metadata.attr.add(name=CHUNKS, string_val=chunks_json(schedule.chunks))
+    files: list[list[Any]] = [[metadata] for _ in range(schedule.ranks)]
     members = [_members(task) for task in schedule]
     for number, task in enumerate(schedule):
         for rank in members[number]:
@@ -122,7 +165,7 @@ def write_chakra(schedule: Schedule, path: Path) -> None:
             match task:
                 case Compute(duration_ns=duration_ns, call=call):
                     node.type, node.name, node.duration_micros = COMP, call, -(-duration_ns // 1000)
-                    attributes = {EXACT: duration_ns}
+                    attributes = {EXACT: duration_ns, READS: set_text(task.reads)}
                 case Collective(operation=operation, group=group):
                     kind = next(each for each, own in IN_SWITCHES.items() if own is operation)
                     node.type, node.name = COLL, str(operation)
@@ -131,6 +174,8 @@ def write_chakra(schedule: Schedule, path: Path) -> None:
                     node.type = SEND if rank == task.source else RECV
                     node.name = type(task).__name__.lower()
                     attributes |= {"comm_src": task.source, "comm_dst": task.destination, "comm_tag": 0}
+            attributes[CHUNKS] = set_text(task.writes if isinstance(task, Compute) else task.chunks)
+            attributes[AFTER] = set_text(task.after)
             for name, value in attributes.items():
                 is_text = isinstance(value, str)
                 node.attr.add(name=name, **{"string_val" if is_text else "int64_val": value})
@@ -154,10 +199,12 @@ def _varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
-def _read_nodes(file: Path) -> Iterator[Any]:
+def _read_messages(file: Path) -> list[Any]:
+    """The GlobalMetadata, or None in an empty file, and the nodes."""
     from google.protobuf.message import DecodeError
 
-    data, at, is_first = file.read_bytes(), 0, True
+    data, at = file.read_bytes(), 0
+    found: list[Any] = []
     while at < len(data):
         length = shift = 0
         while at < len(data) and shift < 35:
@@ -169,12 +216,12 @@ def _read_nodes(file: Path) -> Iterator[Any]:
         if at + length > len(data):
             raise ScheduleError(f"{file}: cut short at byte {at}")
         try:
-            message = _messages()["GlobalMetadata" if is_first else "Node"].FromString(data[at : at + length])
+            message = _messages()["Node" if found else "GlobalMetadata"].FromString(data[at : at + length])
         except DecodeError as error:
             raise ScheduleError(f"{file}: byte {at}: no message of Chakra: {error}") from None
-        if not is_first:
-            yield message
-        at, is_first = at + length, False
+        found.append(message)
+        at += length
+    return found or [None]
 
 
 def _attribute(node: Any, name: str, default: Any = None) -> Any:
@@ -183,7 +230,7 @@ def _attribute(node: Any, name: str, default: Any = None) -> Any:
         if each.name == name and (kind := each.WhichOneof("value")):
             return getattr(each, kind)
     if default is None:
-        raise ScheduleError(f"node {node.id} ({node.name}) has no {name}")
+        raise ScheduleError(f"node {node.id} ({node.name}) has no attribute {name}")
     return default
 
 

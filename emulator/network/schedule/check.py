@@ -14,6 +14,12 @@ from emulator.network.topology.parts import TopologyError
 from emulator.network.topology.topology import Topology
 
 Bits = NDArray[np.bool_]
+MOST_CHUNKS = 1 << 24
+"""All together: columns have an entry for each."""
+MOST_BYTES = 1 << 38
+"""Of a chunk: all of them together can be counted."""
+MOST_NS = 1 << 62
+"""Of all tasks, one after another."""
 
 
 def check_places(topology: Topology, places: Sequence[str]) -> None:
@@ -28,10 +34,15 @@ def check_places(topology: Topology, places: Sequence[str]) -> None:
 
 def check_chunks(chunks: Sequence[Chunks], ranks: int) -> None:
     seen: set[tuple[int, ...]] = set()  # all chunks of an allreduce share theirs
+    total = 0
     for number, each in enumerate(chunks):
-        for name in ("count", "bytes"):
-            if getattr(each, name) < 1:
-                raise ScheduleError(f"{getattr(each, name)} is not at least 1", ("chunks", number, name))
+        for name, most in (("count", MOST_CHUNKS), ("bytes", MOST_BYTES)):
+            if not 1 <= getattr(each, name) <= most:
+                text = f"{getattr(each, name)} is not between 1 and {most:,}"
+                raise ScheduleError(text, ("chunks", number, name))
+        total += each.count
+        if total > MOST_CHUNKS:
+            raise ScheduleError(f"with these there are {total:,} chunks; at most {MOST_CHUNKS:,}", ("chunks", number))
         if not each.sources:
             raise ScheduleError("nobody holds them at the start", ("chunks", number, "sources"))
         for name in ("sources", "destinations"):
@@ -63,6 +74,10 @@ def check_columns(columns: Columns, ranks: int, chunks: int, links: int, calls: 
     _all(~collectives | known, "label", lambda task: f"there is no operation {label[task]}")
     duration = columns.duration_ns
     _all((duration >= 0) & (computes | (duration == 0)), "duration_ns", lambda task: f"{duration[task]} cannot be")
+    most = MOST_NS // max(1, count)
+    _all(
+        duration <= most, "duration_ns", lambda task: f"{duration[task]} is too long: at most {most:,} in {count} tasks"
+    )
     _check_runs("chunks", columns.chunks, chunks)
     _check_runs("reads", columns.reads, chunks)
     for name, owners in (("reads", computes), ("group", collectives)):

@@ -25,6 +25,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from emulator.network.schedule.check import MOST_CHUNKS
 from emulator.network.schedule.columns import KINDS, numbers, set_text
 from emulator.network.schedule.parts import Chunks, Operation, ScheduleError, Task
 from emulator.network.schedule.schedule import Schedule
@@ -40,7 +41,6 @@ FIELDS: Mapping[type[Any], Mapping[str, bool]] = {
 }
 """Names of fields, and whether they are whole numbers."""
 SHAPES = {int: "a whole number", str: "a text", list: "a list", dict: "fields with values"}
-LARGEST_SET = 1 << 24
 
 
 class ScheduleFileError(ScheduleError):
@@ -79,6 +79,24 @@ def write_schedule(schedule: Schedule, path: str | Path) -> None:
         file.writelines(_pieces(schedule))
 
 
+def chunks_json(chunks: Sequence[Chunks]) -> str:
+    """The file's list of chunks."""
+    return json.dumps([_document(each) for each in chunks])
+
+
+def parse_chunks(text: str) -> list[Chunks]:
+    """What `chunks_json` was made of. Raises ScheduleError."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ScheduleError(f"chunks: not JSON: {error.msg}") from None
+    return _chunks({"chunks": document})
+
+
+def _chunks(top: Mapping[str, Any]) -> list[Chunks]:
+    return [_part(Chunks, each, ("chunks", number)) for number, each in _items(top, "chunks")]
+
+
 def _pieces(schedule: Schedule) -> Iterator[str]:
     yield "{\n"
     topology = json.loads(topology_json(schedule.topology))
@@ -109,7 +127,7 @@ def _schedule(document: Any) -> Schedule:
     except TopologyError as error:
         raise ScheduleError(error.text, ("topology", *error.place)) from None
     places = [_expect(str, each, ("places", rank)) for rank, each in _items(top, "places")]
-    chunks = [_part(Chunks, each, ("chunks", number)) for number, each in _items(top, "chunks")]
+    chunks = _chunks(top)
     tasks = [_task(each, ("tasks", number)) for number, each in _items(top, "tasks")]
     return Schedule.of(name, topology, chunks, tasks, places)
 
@@ -129,7 +147,7 @@ def _part(kind: type[Any], value: Any, place: Place) -> Any:
     for name, is_number in FIELDS[kind].items():
         each, where = given[name], (*place, name)
         if name in SETS:
-            given[name] = _set(each, where)
+            given[name] = parse_set(each, where)
         elif name in ("group", "route"):
             of: type = int if name == "group" else str
             given[name] = tuple(_expect(of, item, where) for item in _expect(list, each, where))
@@ -165,14 +183,15 @@ def _expect(kind: type[Any], value: Any, place: Place) -> Any:
     return value
 
 
-def _set(value: Any, place: Place) -> tuple[int, ...]:
+def parse_set(value: Any, place: Place) -> tuple[int, ...]:
+    """Numbers of a text as "0-3,7". Raises ScheduleError."""
     found = []
     for word in filter(None, _expect(str, value, place).split(",")):
         first, dash, last = word.partition("-")
         if not (first.isdecimal() and len(word) < 20 and (last.isdecimal() if dash else True)):
             raise ScheduleError(f"{word!r} is neither a number nor as 0-3", place)
         count = int(last or first) - int(first) + 1
-        if not 0 < count <= LARGEST_SET:
-            raise ScheduleError(f"{word!r} is no range of up to {LARGEST_SET} numbers", place)
+        if not 0 < count <= MOST_CHUNKS:
+            raise ScheduleError(f"{word!r} is no range of up to {MOST_CHUNKS} numbers", place)
         found.append((int(first), count))
     return tuple(numbers(found))

@@ -14,6 +14,8 @@ from emulator.network.schedule.schedule import Schedule
 COLORS = {Kind.COMPUTE: "0.6", Kind.SEND: "tab:blue", Kind.REDUCE: "tab:orange", Kind.COLLECTIVE: "tab:green"}
 MOST_TASKS = 50_000
 """More are no picture."""
+MOST_INCHES = 20.0
+"""Of all rows."""
 
 
 def draw(schedule: Schedule, start_ns: NDArray[np.int64], finish_ns: NDArray[np.int64], path: Path) -> None:
@@ -22,6 +24,7 @@ def draw(schedule: Schedule, start_ns: NDArray[np.int64], finish_ns: NDArray[np.
     A bar of a message is from its start to its arrival, on each link of its route. Raises ScheduleError.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.collections import PolyCollection
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -33,19 +36,26 @@ def draw(schedule: Schedule, start_ns: NDArray[np.int64], finish_ns: NDArray[np.
     names = [f"rank {rank}" for rank in units] + [links[link].name for link in used]
     row_of = {("unit", rank): row for row, rank in enumerate(units)}
     row_of |= {("link", link): len(units) + row for row, link in enumerate(used)}
-    figure = Figure(figsize=(11, 1.2 + 0.22 * max(4, len(names))), layout="constrained")
+    height = min(MOST_INCHES, 0.22 * max(4, len(names)))
+    figure = Figure(figsize=(11, 1.2 + height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
+    line = 0.4 if len(schedule) <= MOST_TASKS // 25 else 0
     for kind, color in COLORS.items():
+        bars = []
         for task in np.flatnonzero(columns.kind == kind).tolist():
             key = [("unit", int(columns.source[task]))]
             if kind is not Kind.COMPUTE:
                 key = [("link", link) for link in columns.route.row(task).tolist()]
-            rows = [row_of[each] for each in key]
-            width = (finish_ns[task] - start_ns[task]) / 1e3
-            axes.barh(rows, width, left=start_ns[task] / 1e3, height=0.8, color=color, edgecolor="white", linewidth=0.4)
-    axes.set_yticks(range(len(names)), names, fontsize=7)
-    axes.invert_yaxis()
+            left, right = start_ns[task] / 1e3, finish_ns[task] / 1e3
+            for row in (row_of[each] for each in key):
+                bars.append([(left, row - 0.4), (right, row - 0.4), (right, row + 0.4), (left, row + 0.4)])
+        if bars:
+            axes.add_collection(PolyCollection(bars, facecolor=color, edgecolor="white", linewidth=line))
+    every = -(-len(names) // round(height / 0.16))  # of so many rows one has its name
+    axes.set_yticks(range(0, len(names), every), names[::every], fontsize=7)
+    axes.set_xlim(0, max(1, int(finish_ns.max(initial=0))) / 1e3 * 1.01)
+    axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel("microseconds")
     axes.set_title(f"{schedule.name} on {schedule.topology.name}", loc="left")
     there = [Patch(color=color, label=kind.name.lower()) for kind, color in COLORS.items() if kind in columns.kind]

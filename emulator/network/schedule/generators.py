@@ -6,6 +6,8 @@ n ranks, S bytes of data at each, alpha ns and beta ns/byte a message on links t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import TypeAlias
 
 from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.parts import Chunks, Operation, ScheduleError
@@ -30,8 +32,12 @@ def _builder(
 def even_chunks(size_bytes: int, count: int, ranks: int) -> list[Chunks]:
     """``count`` chunks of an allreduce, as alike as elements allow. Raises ScheduleError."""
     elements, rest = divmod(size_bytes, ELEMENT_BYTES)
-    if rest or elements < count:
-        raise ScheduleError(f"{size_bytes} bytes are not {count} or more elements of {ELEMENT_BYTES} bytes")
+    if elements < count:
+        text = f"{size_bytes} bytes are too few for {count} chunks of whole elements: at least {ELEMENT_BYTES * count}"
+        raise ScheduleError(text, ("size",))
+    if rest:
+        text = f"{size_bytes} bytes are no multiple of {ELEMENT_BYTES}, the bytes of an element"
+        raise ScheduleError(text, ("size",))
     everybody = tuple(range(ranks))
     larger = elements % count
     parts = ((larger, elements // count + 1), (count - larger, elements // count))
@@ -85,24 +91,71 @@ def double_binary_tree(
     """Half of the data up and down each of two trees, in pieces (Sanders, Speck, Traeff 2009).
 
     In-order trees: inner nodes of the first have odd numbers. The second is the first shifted by one rank (n odd) or
-    mirrored (n even), so that no rank is an inner node of both.
+    mirrored (n even), so that no rank is an inner node of both. A rank with two below it sends and receives 2 S, in 4
+    messages for each piece: 4 ``pieces`` (alpha + beta S/2 ``pieces``) at least, and some 2 log2(n) messages more until
+    the first piece has been up and down. Messages are in the order of `_tree_turns`.
     """
     ranks = len(topology.hosts if places is None else places)
     builder, ranks = _builder("double-binary-tree", topology, size_bytes, 2 * pieces, places)
     above = _in_order_tree(ranks)
     moved = [(rank + 1) % ranks if ranks % 2 else ranks - 1 - rank for rank in range(ranks)]
-    other = {moved[rank]: moved[parent] for rank, parent in above.items()}
-    trees = [(tree, _leaves_first(tree)) for tree in (above, other)]
-    lag = ranks.bit_length()  # by then the first piece is at the root
-    for up in range(pieces + lag):
-        for half, (tree, order) in enumerate(trees):
-            if up < pieces:
-                for rank in order:
-                    builder.reduce(rank, tree[rank], [2 * up + half])
-            if up >= lag:
-                for rank in reversed(order):
-                    builder.send(tree[rank], rank, [2 * (up - lag) + half])
+    trees = (above, {moved[rank]: moved[parent] for rank, parent in above.items()})
+    for half, piece, is_down, rank in _tree_turns(trees, ranks, pieces):
+        if is_down:
+            builder.send(trees[half][rank], rank, [2 * piece + half])
+        else:
+            builder.reduce(rank, trees[half][rank], [2 * piece + half])
     return builder.build()
+
+
+_Turn: TypeAlias = tuple[int, int, bool, int]
+"""Of a tree, a piece: down from the parent, or up to it; the rank below."""
+
+
+def _tree_turns(trees: Sequence[Mapping[int, int]], ranks: int, pieces: int) -> list[_Turn]:
+    """Messages in turns in which no rank sends or receives two: in each turn, of those that can go, first the ones that
+    a pipeline with two turns a piece would have sent earliest."""
+    below: list[list[list[int]]] = [[[] for _ in range(ranks)] for _ in trees]
+    for half, tree in enumerate(trees):
+        for rank, parent in tree.items():
+            below[half][parent].append(rank)
+    depth = [[_depth(tree, rank) for rank in range(ranks)] for tree in trees]
+    deepest = max(map(max, depth))
+
+    def urgency(turn: _Turn) -> tuple[int, int]:
+        half, piece, is_down, rank = turn
+        level = depth[half][rank]
+        return 2 * piece + deepest + (level if is_down else -level), rank
+
+    places = product((0, 1), range(pieces), range(ranks))
+    missing = {(half, piece, rank): len(below[half][rank]) for half, piece, rank in places}
+    ready = [(half, piece, False, rank) for (half, piece, rank), count in missing.items() if not count]
+    found: list[_Turn] = []
+    while ready:
+        sending, receiving, taken, later = set(), set(), [], []
+        for turn in sorted(ready, key=urgency):
+            half, _, is_down, rank = turn
+            ends = (trees[half][rank], rank) if is_down else (rank, trees[half][rank])
+            if ends[0] in sending or ends[1] in receiving:
+                later.append(turn)
+                continue
+            sending.add(ends[0])
+            receiving.add(ends[1])
+            taken.append(turn)
+        for half, piece, is_down, rank in taken:
+            node = rank if is_down else trees[half][rank]
+            missing[half, piece, node] -= not is_down
+            if is_down or (not missing[half, piece, node] and node not in trees[half]):
+                later += [(half, piece, True, child) for child in below[half][node]]
+            elif not missing[half, piece, node]:
+                later.append((half, piece, False, node))
+        found += taken
+        ready = later
+    return found
+
+
+def _depth(tree: Mapping[int, int], rank: int) -> int:
+    return 1 + _depth(tree, tree[rank]) if rank in tree else 0
 
 
 def _in_order_tree(ranks: int) -> dict[int, int]:
@@ -121,15 +174,6 @@ def _in_order_tree(ranks: int) -> dict[int, int]:
 
     split(0, ranks - 1, None)
     return above
-
-
-def _leaves_first(tree: Mapping[int, int]) -> list[int]:
-    """All but the root, each before its parent."""
-
-    def depth(rank: int) -> int:
-        return 1 + depth(tree[rank]) if rank in tree else 0
-
-    return sorted(tree, key=lambda rank: (-depth(rank), rank))
 
 
 def bcube(topology: Topology, size_bytes: int, places: Sequence[str] | None = None, base: int = 4) -> Schedule:

@@ -19,7 +19,7 @@ from emulator.network.schedule.generators import even_chunks
 from emulator.network.schedule.parts import Operation, ScheduleError
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.trees import switch_tree
-from emulator.network.topology.hammingmesh import HammingMesh
+from emulator.network.topology.hxmesh.hammingmesh import HammingMesh
 from emulator.network.topology.parts import NodeKind
 from emulator.network.topology.topology import Topology
 
@@ -184,10 +184,8 @@ def rings(topology: Topology, size_bytes: int) -> Schedule:
     2(P - 1)(alpha + beta S/4P), and 2(P - 1)/P S bytes sent by each rank: all of its four links are busy.
     """
     grid = Grid.of(topology)
-    cycles, directions = hamiltonian_cycles(grid.rows, grid.columns)
-    count = cycles.shape[1]
-    source = np.concatenate([cycles, cycles[:, ::-1]])  # [ring, place]
-    way = np.concatenate([directions, np.roll(np.array(BACK)[directions][:, ::-1], -1, axis=1)])
+    source, way = ring_ways(grid)
+    count = source.shape[1]
     steps = np.arange(2 * (count - 1))
     step, ring, place = steps[:, None, None], np.arange(4)[:, None], np.arange(count)
 
@@ -200,6 +198,14 @@ def rings(topology: Topology, size_bytes: int) -> Schedule:
     messages = _Messages(grid)
     messages.add(kind, way, source, ring * count + (place - step) % count, 1, before, sent)
     return messages.schedule("rings", topology, size_bytes, 4 * count)
+
+
+def ring_ways(grid: Grid) -> tuple[Int64s, Int64s]:
+    """Ranks of the four rings in their order, and the direction from each to its next: [ring, place]. Raises
+    ScheduleError where there are no cycles."""
+    cycles, directions = hamiltonian_cycles(grid.rows, grid.columns)
+    back = np.roll(np.array(BACK)[directions][:, ::-1], -1, axis=1)
+    return np.concatenate([cycles, cycles[:, ::-1]]), np.concatenate([directions, back])
 
 
 def torus(topology: Topology, size_bytes: int, both_ways: bool = False) -> Schedule:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from emulator.network.topology.hammingmesh import hamming_mesh
+from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
 from emulator.network.topology.parts import LinkClass, TopologyError
 from emulator.network.topology.plan import HOST_LINK, SWITCH_LINK, Plan, check_counts
 from emulator.network.topology.topology import Topology

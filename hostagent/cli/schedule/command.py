@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.cli.bench.command import parse_size
 from hostagent.cli.options import AS_JSON
-from hostagent.cli.parsing import UsageError, argument, command, integer, option
+from hostagent.cli.parsing import UsageError, argument, command, flag, integer, option, refuse
 
 if TYPE_CHECKING:
     from emulator.network.messages.simulate import Run
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 FILE = argument(
     "file", metavar="FILE", type=Path, help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ..."
 )
-OUTPUT = option("-o", "--output", metavar="FILE", type=Path, required=True, help="File to write, as FILE.")
+OUTPUT = option(
+    "-o", "--output", metavar="FILE", type=Path, required=True, help="Schedule to write: .json, .xml or .et."
+)
+FORMATS = (".json", ".xml", ".et")
 TOPOLOGY = option("--topology", metavar="FILE", type=Path, help="Topology, for files that have none (.xml, .et).")
 SIZE = option("--size", metavar="SIZE", help="Bytes at each rank, for files that have none (.xml).")
 SHARING = option("--sharing", metavar="KIND", help="Links take messages one by one (exclusive), or all share (fair).")
@@ -76,6 +81,7 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.files import read_topology
 
+    check_name(output, "-o/--output")
     builders = {**GENERATORS, **GRID_GENERATORS}
     if algorithm not in builders:
         raise UsageError(f"{algorithm!r}: choose one of {', '.join(builders)}", "ALGORITHM")
@@ -181,14 +187,21 @@ def _range(counts: Collection[int]) -> str:
 
 @command(FILE, OUTPUT, TOPOLOGY, SIZE, mistakes=_mistakes)
 def convert(file: Path, *, output: Path, topology: Path | None = None, size: str | None = None) -> int:
-    """Read a schedule in one format and write it in another: JSON, MSCCL XML (.xml), Chakra traces (.et).
+    """Read a schedule in one format, verify it, and write it in another: JSON, MSCCL XML (.xml), Chakra traces (.et).
+    MSCCL XML keeps neither links nor sizes; a Chakra trace no links.
 
     Example:
       netsum schedule convert ring.json -o ring.xml
       netsum schedule convert ring.xml --topology net.yaml --size 1MiB \\
         -o again.json
     """
-    write(read(file, topology, size), output)
+    from emulator.network.schedule.verify import verify
+
+    check_name(output, "-o/--output")
+    schedule = read(file, topology, size)
+    with _naming(file):
+        verify(schedule)
+    write(schedule, output)
     return 0
 
 
@@ -200,6 +213,11 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
         "-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Number of ranks, which is the schedule's."
     ),
     option("--aggregator", metavar="KIND", help="Place that forwards and sums: p4, pspin or server."),
+    flag(
+        "--all-switches",
+        help="A live P4 switch for each switch of the topology that sums, rather than one for all ranks; for schedules "
+        "without messages.",
+    ),
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
     option("--impair", metavar="TEXT", help="Impairments of every port, e.g. 'loss=0.05&seed=7'."),
     option("--seed", metavar="N", type=integer(0, 1 << 20), help="Of the data."),
@@ -212,24 +230,30 @@ def run(
     size: str | None = None,
     ranks: int | None = None,
     aggregator: str = "p4",
+    all_switches: bool = False,
     lanes: int | None = None,
     impair: str = "",
     seed: int = 1,
+    given: Mapping[str, str],
 ) -> int:
-    """Run a schedule on live ranks around one switch: messages through the switch, reductions at the ranks, collectives
-    summed in the switch. Every sum of random int32 is checked, and the bytes at each port are compared with the
-    schedule's.
+    """Run a schedule on live ranks around one switch, or all of the topology's that sum: messages through the switch,
+    reductions at the ranks, collectives summed in the switch. Every sum of random int32 is checked, and the bytes at
+    each port are compared with the schedule's.
 
     Example:
       netsum schedule run ring.json -n 8
+      netsum schedule run line-switches.json --all-switches
     """
     import tempfile
 
     from emulator.network.schedule.files import write_schedule
     from emulator.network.schedule.verify import verify
-    from hostagent.launch.aggregators import DEFAULT_LANES
+    from hostagent.launch.aggregators import DEFAULT_LANES, running_switches
     from hostagent.launch.launcher import RunOptions, run_training
+    from hostagent.launch.processes import LaunchError
 
+    if all_switches:
+        refuse(given, "does not apply with --all-switches, which are P4 switches", "aggregator")
     schedule = read(file, topology, size)
     with _naming(file):
         verify(schedule)
@@ -238,28 +262,54 @@ def run(
     if uneven := [each for each in schedule.chunks if each.bytes % 4]:
         raise UsageError(f"{file}: chunks of {uneven[0].bytes} bytes are no int32, which live ranks add up")
     with tempfile.TemporaryDirectory(prefix="netsum-") as folder:
-        path = Path(folder) / "schedule.json"
+        path, lanes = Path(folder) / "schedule.json", lanes or DEFAULT_LANES
         write_schedule(schedule, path)
-        return run_training(
-            RunOptions(
-                ranks=schedule.ranks,
-                script="hostagent.cli.schedule.rank",
-                arguments=(str(path), str(lanes or DEFAULT_LANES), str(seed)),
-                module=True,
-                aggregator=aggregator,
-                lanes=lanes or DEFAULT_LANES,
-                impairments=impair,
-            )
+        options = RunOptions(
+            ranks=schedule.ranks,
+            script="hostagent.cli.schedule.rank",
+            arguments=(str(path), str(lanes), str(seed)),
+            module=True,
+            aggregator=aggregator,
+            lanes=lanes,
+            impairments=impair,
         )
+        if not all_switches:
+            _say(f"{schedule.ranks} ranks and a switch start")
+            return run_training(options)
+        from hostagent.cli.schedule.rank import ranks_of, switches_of
+
+        with _naming(file):
+            members = {name: ranks_of(schedule, tasks) for name, tasks in switches_of(schedule).items()}
+        _say(f"{len(members)} switches start, then {schedule.ranks} ranks")
+        try:
+            with running_switches([len(each) for each in members.values()], lanes, impair) as running:
+                places = [f"{name}={each.address}" for name, each in zip(members, running, strict=True)]
+                arguments = (*options.arguments, *places)
+                return run_training(replace(options, arguments=arguments, controller=running[0].address))
+        except LaunchError as error:
+            _say(str(error))
+            return 1
+
+
+def _say(text: str) -> None:
+    """Progress."""
+    print(f"netsum schedule run: {text}", file=sys.stderr, flush=True)
+
+
+def check_name(file: Path, argument: str) -> None:
+    """Raises UsageError for a file that is none of `FORMATS`."""
+    if file.suffix not in FORMATS:
+        raise UsageError(f"{file}: a schedule's name ends in {', '.join(FORMATS)}", argument)
 
 
 def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
-    """By the file's suffix. Raises ScheduleError, UsageError."""
+    """By the file's suffix. Raises ScheduleError, UsageError for another one and for what the format lacks."""
     from emulator.network.schedule.chakra import read_chakra
     from emulator.network.schedule.files import read_schedule
     from emulator.network.schedule.msccl import read_msccl
     from emulator.network.topology.files import read_topology
 
+    check_name(file, "FILE")
     needs = {".xml": ("topology", "size"), ".et": ("topology",)}.get(file.suffix, ())
     for name, value in (("topology", topology), ("size", size)):
         if (value is None) == (name in needs):

@@ -1,9 +1,10 @@
 """A rank of ``netsum schedule run``: runs the schedule of a file on random int32, checks every sum, and compares the
 bytes at the switch's ports with those of the schedule.
 
-    python -m hostagent.cli.schedule.rank schedule.json LANES SEED
+    python -m hostagent.cli.schedule.rank schedule.json LANES SEED [SWITCH=HOST:PORT ...]
 
-A first run, on other data, is not counted: in it all ranks find each other.
+With switches and their controllers each switch of the schedule that sums is one of them; else one serves all ranks. A
+first run, on other data, is not counted: in it all ranks find each other.
 """
 
 from __future__ import annotations
@@ -12,20 +13,25 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from emulator.network.schedule.columns import Kind
 from emulator.network.schedule.files import read_schedule
+from emulator.network.schedule.parts import ScheduleError
 from emulator.network.schedule.schedule import Schedule
-from hostagent.collectives.execute.executor import Executor
+from hostagent.collectives.execute.executor import Executor, summing_switch
 from hostagent.collectives.execute.port_bytes import expected_bytes
 from hostagent.launch import live_view
 from hostagent.launch.terminal import print_table, wide_console
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
+from hostagent.torch_backend.options import Options
 
 PATIENCE_S = 2.0
 """Until counters stand still."""
@@ -40,45 +46,105 @@ class Outcome:
     elapsed_s: float
     is_wrong: bool
     """Some rank holds a wrong sum."""
+    ports: list[str]
+    """Rank of each, and its switch where there are several."""
     expected: list[tuple[int, int]]
-    """Bytes (up, down) at each rank's port."""
+    """Bytes (up, down) at each port."""
     measured: list[tuple[int, int]]
     repeated: int
     """Frames that ranks have sent again."""
 
 
-def main(file: str, lanes: int, seed: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A live switch: what it does, and who counts its bytes."""
+
+    name: str
+    """Empty where it is the only one."""
+    controller: str
+    """HOST:PORT."""
+    tasks: list[int]
+    ranks: list[int]
+    """Of its tasks, ascending: rank i of its job is ``ranks[i]``."""
+
+
+def switches_of(schedule: Schedule) -> dict[str, list[int]]:
+    """Tasks of each switch that sums. Raises ScheduleError for messages, for trees of several switches, and for
+    none."""
+    moves = np.isin(schedule.columns.kind, (Kind.SEND, Kind.REDUCE))
+    if moves.any():
+        raise ScheduleError("messages pass through one switch for all ranks", ("tasks", int(np.argmax(moves))))
+    found: dict[str, list[int]] = {}
+    for number in np.flatnonzero(schedule.columns.kind == Kind.COLLECTIVE).tolist():
+        found.setdefault(summing_switch(schedule, number), []).append(number)
+    if not found:
+        raise ScheduleError("no switch sums", ("tasks",))
+    return found
+
+
+def ranks_of(schedule: Schedule, tasks: list[int]) -> list[int]:
+    """Raises ScheduleError for collectives of different ranks."""
+    groups = [sorted(schedule.columns.group.row(number).tolist()) for number in tasks]
+    other = next((number for number, group in zip(tasks, groups, strict=True) if group != groups[0]), None)
+    if other is not None:
+        raise ScheduleError(f"its ranks are not those of task {tasks[0]} at the same switch", ("tasks", other, "group"))
+    return groups[0]
+
+
+def main(file: str, lanes: int, seed: int, addresses: Sequence[str]) -> int:
     schedule = read_schedule(file)
-    dist.init_process_group("netsum")
+    controllers = dict(address.split("=") for address in addresses)
+    dist.init_process_group("gloo" if controllers else "netsum")
     beside = dist.new_group(backend="gloo")
-    executor = Executor(schedule, calls={call: lambda held: None for call in schedule.calls})
+    say("the ranks have started")
+    groups = {
+        switch: {"backend": "netsum", "pg_options": Options(controller=address)}
+        for switch, address in controllers.items()
+    }
+    executor = Executor(schedule, calls={call: lambda held: None for call in schedule.calls}, switches=groups)
     run(executor, seed)
-    outcome = measure(executor, lanes, seed + 1, beside)
+    say("the ranks have found each other; the measured run begins")
+    switches = [
+        Switch(name, controllers[name], tasks, ranks_of(schedule, tasks))
+        for name, tasks in (switches_of(schedule) if controllers else {}).items()
+    ]
+    outcome = measure(executor, lanes, seed + 1, beside, switches)
     if dist.get_rank() == 0:
         print_run(schedule, outcome)
     dist.destroy_process_group()
     return int(outcome.is_wrong)
 
 
-def measure(executor: Executor, lanes: int, seed: int, beside: dist.ProcessGroup) -> Outcome:
-    """All ranks call it; ``beside``: a group of them that does not use the switch."""
-    before = settled(executor, beside)
+def say(text: str) -> None:
+    """Progress, by rank 0."""
+    if dist.get_rank() == 0:
+        print(f"netsum schedule run: {text}", file=sys.stderr, flush=True)
+
+
+def measure(
+    executor: Executor, lanes: int, seed: int, beside: dist.ProcessGroup, switches: Sequence[Switch] = ()
+) -> Outcome:
+    """All ranks call it; ``beside``: a group of them that uses no switch; ``switches``: none where one is for all."""
+    schedule = executor.schedule
+    if not switches:
+        everything = list(range(schedule.ranks))
+        switches = [Switch("", os.environ["NETSUM_CONTROLLER"], list(range(len(schedule))), everything)]
+    before = settled(executor, beside, switches)
     dist.barrier(group=beside)
     elapsed_s, wrong = run(executor, seed)
     dist.barrier(group=beside)
-    after = settled(executor, beside)
+    after = settled(executor, beside, switches)
     if wrong:
         print(f"rank {executor.rank}: wrong sums in chunks {wrong[:8]}", file=sys.stderr)
     is_wrong = torch.tensor([int(bool(wrong))])
     dist.all_reduce(is_wrong, group=beside)
-    measured = [(now["up"] - then["up"], now["down"] - then["down"]) for then, now in zip(before, after, strict=True)]
-    return Outcome(
-        elapsed_s,
-        bool(is_wrong[0]),
-        list(zip(*expected_bytes(executor.schedule, lanes), strict=True)),
-        [measured[rank] for rank in executor.order],
-        sum(now["repeated"] - then["repeated"] for then, now in zip(before, after, strict=True)),
-    )
+    ports, expected = [], []
+    for switch in switches:
+        up, down = expected_bytes(schedule, lanes, switch.tasks)
+        ports += [f"{rank} at {switch.name}" if switch.name else str(rank) for rank in switch.ranks]
+        expected += [(up[place], down[place]) for place in map(executor.order.index, switch.ranks)]
+    measured = [(now[0] - then[0], now[1] - then[1]) for then, now in zip(before.ports, after.ports, strict=True)]
+    return Outcome(elapsed_s, bool(is_wrong[0]), ports, expected, measured, after.repeated - before.repeated)
 
 
 def run(executor: Executor, seed: int) -> tuple[float, list[int]]:
@@ -107,42 +173,50 @@ def contribution(schedule: Schedule, chunk: int, rank: int, seed: int) -> Tensor
     return torch.randint(-(1 << 20), 1 << 20, (count,), dtype=torch.int32, generator=generator)
 
 
-def settled(executor: Executor, beside: dist.ProcessGroup) -> list[dict[str, int]]:
+class Counted(NamedTuple):
+    """What has been counted so far."""
+
+    ports: list[tuple[int, int]]
+    """Bytes (up, down) at each port, acknowledgements apart, by switch and rank; at rank 0 alone."""
+    repeated: int
+    """Frames that ranks have sent again."""
+
+
+def settled(executor: Executor, beside: dist.ProcessGroup, switches: Sequence[Switch]) -> Counted:
     """`counted`, when no frames are on their way any more."""
     end_s = time.monotonic() + PATIENCE_S
-    now = counted(executor, beside)
+    now = counted(executor, beside, switches)
     while True:
         time.sleep(STILL_S)
-        before, now = now, counted(executor, beside)
+        before, now = now, counted(executor, beside, switches)
         done = torch.tensor([int(now == before or time.monotonic() > end_s)])
         dist.broadcast(done, 0, group=beside)
         if done[0]:
             return now
 
 
-def counted(executor: Executor, beside: dist.ProcessGroup) -> list[dict[str, int]]:
-    """Of each rank: bytes at its port as the switch counts them, acknowledgements apart, and frames it has repeated.
-
-    Only rank 0 asks the switch: others get no bytes.
-    """
+def counted(executor: Executor, beside: dist.ProcessGroup, switches: Sequence[Switch]) -> Counted:
+    """Only rank 0 asks the switches. All acknowledgements are of messages, which one switch for all ranks forwards."""
     statistics: Counter[str] = Counter()
     for group in (dist.group.WORLD, *executor.groups):
-        statistics.update(group._channel.statistics())  # type: ignore[union-attr]
+        if channel := getattr(group, "_channel", None):
+            statistics.update(channel.statistics())
     own = {name: statistics[f"message/acknowledgements_{name}"] for name in ("sent", "received")}
     own["repeated"] = statistics["retransmissions_sent"] + statistics["message/retransmissions_sent"]
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, own, group=beside)
-    ports: dict[int, dict[str, int]] = {}
-    if dist.get_rank() == 0:
-        view = live_view.take(os.environ["NETSUM_CONTROLLER"])
-        by_number = {port["number"]: port for switch in view["switches"] for port in switch["ports"]}
-        everybody = max(view["jobs"], key=lambda job: len(job["ranks"]))  # others are groups of some ranks
-        ports = {rank["rank"]: by_number[rank["port"]] for rank in everybody["ranks"]}
-    for rank, counts in enumerate(ranks):
-        port = ports.get(rank, {"bytes_in": 0, "bytes_out": 0})
-        counts["up"] = port["bytes_in"] - ACKNOWLEDGEMENT_FRAME_BYTES * counts["sent"]
-        counts["down"] = port["bytes_out"] - ACKNOWLEDGEMENT_FRAME_BYTES * counts["received"]
-    return ranks
+    ports = []
+    for switch in switches if dist.get_rank() == 0 else ():
+        view = live_view.take(switch.controller)
+        by_number = {port["number"]: port for each in view["switches"] for port in each["ports"]}
+        jobs = [job["ranks"] for job in view["jobs"]]
+        largest: list[Any] = max(jobs, key=len, default=[])  # others are groups of some ranks
+        port_of = {switch.ranks[each["rank"]]: by_number[each["port"]] for each in largest}
+        for rank in switch.ranks:
+            port = port_of.get(rank, {"bytes_in": 0, "bytes_out": 0})
+            up = port["bytes_in"] - ACKNOWLEDGEMENT_FRAME_BYTES * ranks[rank]["sent"]
+            ports.append((up, port["bytes_out"] - ACKNOWLEDGEMENT_FRAME_BYTES * ranks[rank]["received"]))
+    return Counted(ports, sum(each["repeated"] for each in ranks))
 
 
 def print_run(schedule: Schedule, outcome: Outcome) -> None:
@@ -151,8 +225,8 @@ def print_run(schedule: Schedule, outcome: Outcome) -> None:
     console.print(f"{schedule.name}: {len(schedule)} tasks, {sums}, {outcome.elapsed_s * 1e3:.1f} ms", highlight=False)
     both = zip(outcome.expected, outcome.measured, strict=True)
     rows = [
-        (str(rank), *(f"{number:,}" for number in (wanted[0], found[0], wanted[1], found[1])))
-        for rank, (wanted, found) in enumerate(both)
+        (port, *(f"{number:,}" for number in (wanted[0], found[0], wanted[1], found[1])))
+        for port, (wanted, found) in zip(outcome.ports, both, strict=True)
     ]
     headings = ("port of rank", ">bytes up, schedule", ">measured", ">bytes down, schedule", ">measured")
     print_table(headings, rows, console=console)
@@ -163,4 +237,4 @@ def print_run(schedule: Schedule, outcome: Outcome) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]))

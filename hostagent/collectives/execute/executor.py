@@ -18,6 +18,7 @@ from torch import Tensor
 from emulator.network.schedule.columns import Kind
 from emulator.network.schedule.parts import Collective, Compute, Operation, Reduce, ScheduleError, Send
 from emulator.network.schedule.schedule import Schedule
+from emulator.network.topology.parts import NodeKind
 from hostagent.planner.placement.live import probed_order
 
 Held: TypeAlias = dict[int, Tensor]
@@ -44,6 +45,10 @@ class Executor:
 
     Rank r of the schedule is rank ``order[r]`` of the group. With ``reorder`` (None: if the group has the option
     ``reorder="probe"``) that is the cheapest order of an allreduce, by a probe of the group: `probed_order`.
+
+    ``switches``: for each switch that sums, by its node's name, what `torch.distributed.new_group` takes for a group
+    there, such as ``{"row0": {"backend": "netsum", "pg_options": Options(controller="127.0.0.1:9000")}}``; empty: all
+    collectives are those of the group's own backend.
     """
 
     def __init__(
@@ -51,10 +56,12 @@ class Executor:
         schedule: Schedule,
         group: dist.ProcessGroup | None = None,
         calls: Mapping[str, Call] | None = None,
+        switches: Mapping[str, Mapping[str, Any]] | None = None,
         *,
         reorder: bool | None = None,
     ) -> None:
         self.schedule, self.group, self.calls = schedule, group, calls or {}
+        self.switches = switches or {}
         if dist.get_world_size(group) != schedule.ranks:
             raise ScheduleError(
                 f"{schedule.name} has {schedule.ranks} ranks, the process group {dist.get_world_size(group)}"
@@ -109,7 +116,7 @@ class Executor:
                 arriving = torch.empty_like(_joined(held, chunks))
                 return _Started(self._irecv(arriving, source), lambda: _add(arriving, held, chunks))
             case Collective(operation=operation, group=members, chunks=chunks):
-                group, root = self._groups[tuple(sorted(members))], self._global[members[0]]
+                group, root = self._groups[self._place(number)], self._global[members[0]]
                 if operation is Operation.BROADCAST:
                     message = self._joined_or_new(held, chunks, like)
                     work = dist.broadcast(message, root, group=group, async_op=True)
@@ -164,18 +171,36 @@ class Executor:
     @property
     def groups(self) -> list[dist.ProcessGroup]:
         """Of collectives, those with this rank as a member; without the group of the schedule itself."""
-        own = (group for members, group in self._groups.items() if self.rank in members)
+        own = (group for (members, _), group in self._groups.items() if self.rank in members)
         return [group for group in own if group is not None and group is not self.group]
 
-    def _made_groups(self) -> dict[tuple[int, ...], dist.ProcessGroup | None]:
-        """A process group for each set of members; all ranks make all of them, in the same order."""
-        found: dict[tuple[int, ...], dist.ProcessGroup | None] = {tuple(range(self.schedule.ranks)): self.group}
-        columns = self.schedule.columns
-        for number in np.flatnonzero(columns.kind == Kind.COLLECTIVE).tolist():
-            members = tuple(sorted(columns.group.row(number).tolist()))
-            if members not in found:
-                found[members] = dist.new_group([self._global[rank] for rank in members])
+    def _place(self, number: int) -> tuple[tuple[int, ...], str]:
+        """Members of a collective and, with ``switches``, the one that sums."""
+        members = tuple(sorted(self.schedule.columns.group.row(number).tolist()))
+        return members, summing_switch(self.schedule, number) if self.switches else ""
+
+    def _made_groups(self) -> dict[tuple[tuple[int, ...], str], dist.ProcessGroup | None]:
+        """A process group for each set of members and switch; all ranks make all of them, in the same order."""
+        found: dict[tuple[tuple[int, ...], str], dist.ProcessGroup | None] = {}
+        found[tuple(range(self.schedule.ranks)), ""] = self.group
+        for number in np.flatnonzero(self.schedule.columns.kind == Kind.COLLECTIVE).tolist():
+            members, switch = self._place(number)
+            if (members, switch) not in found:
+                if switch and switch not in self.switches:
+                    raise ScheduleError(f"nothing is said about switch {switch}", ("tasks", number, "route"))
+                ranks = [self._global[rank] for rank in members]
+                found[members, switch] = dist.new_group(ranks, **self.switches.get(switch, {}))
         return found
+
+
+def summing_switch(schedule: Schedule, number: int) -> str:
+    """The switch of a collective's tree. Raises ScheduleError for a tree of several."""
+    topology = schedule.topology
+    ends: set[str] = {topology.links[link].destination for link in schedule.columns.route.row(number).tolist()}
+    switches = [name for name in sorted(ends) if topology.node(name).kind is NodeKind.SWITCH]
+    if len(switches) != 1:
+        raise ScheduleError(f"{len(switches)} switches sum; live, each tree has one", ("tasks", number, "route"))
+    return switches[0]
 
 
 def _finish(task: _Started | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from emulator.network.schedule.parts import Collective, Compute, Operation
 from emulator.network.schedule.schedule import Schedule
 from hostagent.protocol.messages.frames import DATA_AT, ENVELOPE_END_AT
@@ -15,11 +17,12 @@ def message_bytes(size_bytes: int, lanes: int) -> int:
     return ENVELOPE_END_AT + size_bytes + DATA_AT * -(-more // (frame - DATA_AT))
 
 
-def expected_bytes(schedule: Schedule, lanes: int) -> tuple[list[int], list[int]]:
+def expected_bytes(schedule: Schedule, lanes: int, tasks: Iterable[int] | None = None) -> tuple[list[int], list[int]]:
     """(up, down) of each rank for int32, without loss: M(B) for a message, and a frame of all lanes for each chunk of
-    the protocol that a switch adds up or copies."""
+    the protocol that a switch adds up or copies. ``tasks``: numbers of those that count; by default all."""
     up, down = [0] * schedule.ranks, [0] * schedule.ranks
-    for task, size in zip(schedule, schedule.task_bytes.tolist(), strict=True):
+    for number in range(len(schedule)) if tasks is None else tasks:
+        task, size = schedule[number], int(schedule.task_bytes[number])
         if isinstance(task, Compute):
             continue
         if not isinstance(task, Collective):

@@ -19,7 +19,7 @@ from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.generators import ring
 from emulator.network.schedule.parts import Chunks
 from emulator.network.schedule.schedule import Schedule
-from emulator.network.topology.builders import star, tree
+from emulator.network.topology.builders import leaf_spine, star, tree
 from emulator.network.topology.topology import Topology
 from hostagent.cli.bench.runner import BenchError, Report, Row
 
@@ -49,6 +49,7 @@ def measure(large: int = 256) -> Report:
         ring(star(large), CHUNK_BYTES * large),
         ring(tree((8, large // 8)), CHUNK_BYTES * large),
         alltoall(star(24)),
+        alltoall(leaf_spine(6, 8, 4)),  # all 2,256 messages share links with one another
     ]
     python = next((each for each in PYTHONS if _has_simgrid(each)), None)
     rows = [row for schedule in schedules for row in _rows(schedule, python)]

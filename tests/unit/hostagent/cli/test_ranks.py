@@ -78,7 +78,7 @@ def test_wrong_costs(folder, capsys, document, text):
     [
         (["solve", "none.json"], "none.json: No such file"),
         (["solve", "good.json", "--algorithm", "rign"], "unknown algorithm 'rign'; choose one of ring"),
-        (["solve", "good.json", "--size", "2"], "ring: 2 bytes are not"),
+        (["solve", "good.json", "--size", "2"], "2 bytes are too few for"),
         (["solve", "text.json"], "text.json:1: not JSON"),
         (["apply", "good.json", "--hostfile", "x"], "good.json: latency_ns: unknown field"),
         (["apply", "twice.json", "--hostfile", "x"], "twice.json: hosts[1]: 'a' is there twice"),

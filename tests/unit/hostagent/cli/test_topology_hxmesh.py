@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from emulator.network.topology.files import read_topology
-from emulator.network.topology.hammingmesh import hamming_mesh
+from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
 from tests.clients.command import netsum
 
 

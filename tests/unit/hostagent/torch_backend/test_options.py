@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.torch_backend.errors import RefusedError
+from hostagent.torch_backend.creation import controller_address
+from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.torch_backend.options import (
     PRECISION_VARIABLE,
     Options,
@@ -77,3 +78,11 @@ def test_an_order_is_given_or_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not probes_order(Options(reorder="given"))
     with pytest.raises(RefusedError, match="the option reorder is 'best', must be given or probe"):
         probes_order(Options(reorder="best"))
+
+
+def test_a_group_may_name_its_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETSUM_CONTROLLER", "127.0.0.1:1")
+    assert controller_address(Options().controller) == "127.0.0.1:1"
+    assert controller_address(Options(controller="127.0.0.1:2").controller) == "127.0.0.1:2"
+    with pytest.raises(NetsumError, match="the option controller is 'here', expected HOST:PORT"):
+        controller_address("here")

@@ -3,6 +3,7 @@
 import pytest
 
 from emulator.network.messages.simulate import simulate
+from emulator.network.schedule import chakra
 from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.chakra import read_chakra, write_chakra
 from emulator.network.schedule.generators import GENERATORS
@@ -23,11 +24,25 @@ def step():
     return builder.build()
 
 
-@pytest.mark.parametrize("schedule", [step(), GENERATORS["ring"](star(4), 4096)], ids=lambda each: each.name)
+SCHEDULES = [step(), *(build(star(4), 4096) for build in GENERATORS.values())]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda each: each.name)
 def test_out_and_in_again(schedule, tmp_path):
     write_chakra(schedule, tmp_path / "trace.et")
     assert len(list(tmp_path.iterdir())) == schedule.ranks
     again = read_chakra(tmp_path / "trace.et", schedule.topology)
+    assert list(again) == list(schedule)
+    assert again.chunks == schedule.chunks
+
+
+@pytest.mark.parametrize("schedule", [step(), GENERATORS["ring"](star(4), 4096)], ids=lambda each: each.name)
+def test_a_trace_that_does_not_tell_which_data_it_moves_takes_the_same_time(schedule, tmp_path, monkeypatch):
+    with monkeypatch.context() as changed:
+        changed.setattr(chakra, "CHUNKS", "of_others")
+        write_chakra(schedule, tmp_path / "trace.et")
+    again = read_chakra(tmp_path / "trace.et", schedule.topology)
+    assert {type(task) for task in again} <= {Compute, Send, Collective}
     assert verify(again).link_bytes.tolist() == verify(schedule).link_bytes.tolist()
     assert simulate(again).elapsed_ns == simulate(schedule).elapsed_ns
 
@@ -79,7 +94,7 @@ def test_bytes_of_the_schema(tmp_path):
         ([node(0, 5, attribute("comm_dst", 1), attribute("comm_size", 9))], "1 sends and 0 receives"),
         ([node(0, 4, b"\x2a\x01\x07")], "node 0 waits for node 7, which is not there"),
         ([node(0, 4, b"\x2a\x01\x01"), node(1, 4, b"\x2a\x01\x00")], "4 nodes wait for each other"),
-        ([node(0, 7)], "node 0 .* has no comm_type"),
+        ([node(0, 7)], "node 0 .* has no attribute comm_type"),
         ([b"\x09\x08"], "cut short at byte"),
     ],
 )

@@ -2,11 +2,13 @@
 
 import pytest
 
+from emulator.network.messages.simulate import simulate
 from emulator.network.schedule.files import parse_schedule, schedule_json
 from emulator.network.schedule.generators import GENERATORS
 from emulator.network.schedule.parts import Collective, Reduce, ScheduleError, Send
 from emulator.network.schedule.verify import verify
 from emulator.network.topology.builders import star, torus, tree
+from emulator.network.topology.parts import LinkClass
 
 SIZE = 4 * 240
 VOLUMES = {
@@ -45,10 +47,23 @@ def test_places_and_other_topologies():
     assert len(in_network[0].route) == len(in_network.topology.links)
 
 
+@pytest.mark.parametrize("ranks", [4, 5, 8, 16, 31, 64])
+def test_double_binary_trees_keep_the_busiest_ranks_busy(ranks):
+    """On a star: 4 messages for each piece at a rank with two below it, and twice the depth, in messages, at most for
+    the first piece and for turns in which such a rank waits."""
+    pieces, piece_bytes = 8, 12_500  # 10 us
+    network = star(ranks, host_link=LinkClass("host", 10_000_000_000, latency_ns=0))
+    schedule = GENERATORS["double-binary-tree"](network, 2 * pieces * piece_bytes, pieces=pieces)
+    turns = simulate(schedule).elapsed_ns / 10_000
+    assert 4 * pieces <= turns <= 4 * pieces + 3 * ranks.bit_length()
+
+
 def test_what_cannot_be_built():
     with pytest.raises(ScheduleError, match="5 ranks are not a product of factors up to 4"):
         GENERATORS["bcube"](star(5), SIZE)
-    with pytest.raises(ScheduleError, match="8 bytes are not 4 or more elements"):
+    with pytest.raises(ScheduleError, match="size: 8 bytes are too few for 4 chunks of whole elements: at least 16"):
         GENERATORS["ring"](star(4), 8)
+    with pytest.raises(ScheduleError, match="size: 1001 bytes are no multiple of 4"):
+        GENERATORS["ring"](star(4), 1001)
     with pytest.raises(ScheduleError, match="no switch reaches"):
         GENERATORS["switch"](torus(2, 2), SIZE)

@@ -22,7 +22,7 @@ from emulator.network.schedule.grids import (
 from emulator.network.schedule.parts import ScheduleError
 from emulator.network.schedule.verify import verify
 from emulator.network.topology import builders
-from emulator.network.topology.hammingmesh import hamming_mesh
+from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
 from emulator.network.topology.parts import LinkClass, TopologyError
 from emulator.network.topology.topology import Topology
 
@@ -126,7 +126,7 @@ def test_rings_win_large_allreduces_and_the_torus_small_ones() -> None:
         ("grid-torus", hamming_mesh((1, 2), (1, 2)), "1x4 ranks: a torus has two rows"),
         ("line-switches", hamming_mesh((2, 2), (1, 3)), "topology: boards of 1x3 have ranks without ports"),
         ("line-switches", builders.torus(4, 4), "name: 'torus-4x4' is no HammingMesh"),
-        ("grid-rings", builders.torus(4, 4), "16 bytes are not 64 or more elements"),
+        ("grid-rings", builders.torus(4, 4), "16 bytes are too few for 64 chunks"),
     ],
 )
 def test_what_cannot_be_built(name: str, topology: Topology, text: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
+import networkx as nx
 import pytest
 
 from emulator.network.topology.bandwidth import alltoall, permutation
 from emulator.network.topology.builders import leaf_spine, star, torus
-from emulator.network.topology.hammingmesh import hamming_mesh
+from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
+from emulator.network.topology.networkx_graph import from_networkx
 from emulator.network.topology.parts import LinkClass, TopologyError
 
 
@@ -23,6 +27,29 @@ def test_alltoall_of_a_torus(side: int) -> None:
     """The mean distance is side / 2, of all hosts with the sender: 2 / side of four links, over (P - 1) / P."""
     hosts = side * side
     assert alltoall(torus(side, side)).least_share == pytest.approx(2 / side * (hosts - 1) / hosts)
+
+
+def test_alltoall_of_a_hyperx() -> None:
+    """As an Hx1Mesh, whose accelerators turn messages by their own ports, and with routers that do it for them."""
+    side = 8
+    hosts = side * side
+    ports = 2 * (side - 1) * side / (hosts - 1)  # of a message: at its source, and where it turns
+    assert alltoall(hamming_mesh((side, side), (1, 1))).least_share == pytest.approx(4 / ports / 4)
+    graph = nx.Graph()
+    for place in product(range(side), range(side)):
+        graph.add_node(("router", *place), kind="switch")
+        graph.add_edge(place, ("router", *place))
+    for one, other in combinations(product(range(side), range(side)), 2):
+        if one[0] == other[0] or one[1] == other[1]:
+            graph.add_edge(("router", *one), ("router", *other))
+    assert alltoall(from_networkx(graph)).least_share == pytest.approx(1)
+
+
+def test_alltoall_of_tapered_trees() -> None:
+    """Uplinks to hosts of a leaf, over the part of the messages that leaves it: the paper's smaller tapered trees."""
+    for leaves, hosts, uplinks in ((25, 42, 22), (21, 51, 13)):
+        leaving = (leaves - 1) * hosts / (leaves * hosts - 1)
+        assert alltoall(leaf_spine(leaves, hosts, uplinks)).least_share == pytest.approx(uplinks / hosts / leaving)
 
 
 def test_alltoall_of_trees() -> None:

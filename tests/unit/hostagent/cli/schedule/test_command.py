@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.files import write_schedule
+from emulator.network.schedule.parts import Chunks
 from emulator.network.topology.builders import star
 from emulator.network.topology.files import write_topology
 from hostagent.cli.main import run
@@ -49,11 +52,13 @@ def test_nothing_is_said_of_messages_where_there_are_none(folder, capsys):
     assert capsys.readouterr().out.splitlines()[1] == "8 links carry 65.5 kB each"
 
 
-@pytest.mark.parametrize("command", ["show", "run"])
+@pytest.mark.parametrize("command", ["show", "run", "convert"])
 def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, command):
     text = (folder / "ring.json").read_text()
     (folder / "race.json").write_text(text.replace('"after": "3"', '"after": ""'))
-    assert run(["schedule", command, "race.json"]) == 2
+    more = ["-o", "x.xml"] if command == "convert" else []
+    assert run(["schedule", command, "race.json", *more]) == 2
+    assert not (folder / "x.xml").exists()
     assert "race.json: tasks[4]: nothing says that it waits for task 3" in capsys.readouterr().err
 
 
@@ -61,14 +66,27 @@ def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, comm
     ("words", "text"),
     [
         (["build", "star", "net.yaml", "-o", "x.json"], "choose one of ring"),
-        (["build", "ring", "net.yaml", "--size", "7", "-o", "x.json"], "7 bytes are not 4 or more elements"),
+        (["build", "ring", "net.yaml", "--size", "7", "-o", "x.json"], "size: 7 bytes are too few for 4 chunks"),
         (["show", "none.json"], "none.json: No such file"),
         (["show", "ring.json", "--size", "4"], "--size: ring.json has its own"),
         (["show", "ring.xml"], "--topology: ring.xml has none"),
         (["show", "ring.json", "--sharing", "none"], "choose one of exclusive, fair"),
+        (["show", "ring.text"], "FILE: ring.text: a schedule's name ends in .json, .xml, .et"),
+        (["convert", "ring.json", "-o", "x.foo"], "-o/--output: x.foo: a schedule's name ends in .json, .xml, .et"),
+        (["build", "ring", "net.yaml", "-o", "ring"], "-o/--output: ring: a schedule's name ends in .json, .xml, .et"),
         (["run", "ring.json", "-n", "5"], "ring-4 has 4 ranks, not 5"),
+        (["run", "ring.json", "--all-switches"], "ring.json: tasks[0]: messages pass through one switch for all ranks"),
+        (["run", "ring.json", "--all-switches", "--aggregator", "server"], "--aggregator: does not apply with --all"),
     ],
 )
 def test_wrong_command_lines(folder, capsys, words, text):
     assert run(["schedule", *words]) == 2
     assert text in capsys.readouterr().err
+
+
+def test_a_schedule_without_sums_needs_no_switches(folder, capsys):
+    builder = Builder("alone", star(4), [Chunks(1, 8, (0,), (0,))])
+    builder.compute(0, 5)
+    write_schedule(builder.build(), "alone.json")
+    assert run(["schedule", "run", "alone.json", "--all-switches"]) == 2
+    assert "alone.json: tasks: no switch sums" in capsys.readouterr().err

@@ -8,11 +8,11 @@ import torch.distributed as dist
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from emulator.network.schedule.builder import Builder
-from emulator.network.schedule.generators import ring
+from emulator.network.schedule.generators import ring, switch_allreduce
 from emulator.network.schedule.parts import Chunks, ScheduleError
-from emulator.network.topology.builders import star
+from emulator.network.topology.builders import star, tree
 from hostagent.collectives.execute import executor as module
-from hostagent.collectives.execute.executor import Executor
+from hostagent.collectives.execute.executor import Executor, summing_switch
 
 
 @pytest.fixture
@@ -61,3 +61,14 @@ def test_a_rank_has_another_place_in_the_schedule(rank_0_of_3, monkeypatch):
     executor.run({chunk: torch.zeros(5) for chunk in range(3)})
     assert set(sent) == {1}
     assert Executor(ring(star(3), 60)).rank == 0  # "fake" has no such option
+
+
+def test_switches_that_sum(rank_0_of_3):
+    schedule = switch_allreduce(star(3), 60)
+    assert summing_switch(schedule, 0) == "s0"
+    with pytest.raises(ScheduleError, match=r"tasks\[0\].route: nothing is said about switch s0"):
+        Executor(schedule, switches={"s1": {}})
+    executor = Executor(schedule, switches={"s0": {"group_desc": "at s0"}})
+    assert [group.group_desc for group in executor.groups] == ["at s0"]
+    with pytest.raises(ScheduleError, match=r"tasks\[0\].route: 3 switches sum; live, each tree has one"):
+        summing_switch(switch_allreduce(tree((2, 2)), 60), 0)

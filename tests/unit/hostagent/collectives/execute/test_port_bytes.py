@@ -20,6 +20,12 @@ def test_messages_and_sums(elements, lanes):
     assert expected_bytes(switch_allreduce(star(3), 12 * elements), lanes) == ([up] * 3, [down] * 3)
 
 
+def test_of_some_tasks():
+    schedule = ring(star(3), 12)
+    one = Volumes(3, 64, 1, torch.int32).send(0, 0, 1)[0]
+    assert expected_bytes(schedule, 64, [0, 3]) == ([2 * one, 0, 0], [0, 2 * one, 0])
+
+
 def test_a_broadcast_in_a_group():
     volumes = Volumes(2, 64, 900, torch.int32)
     builder = Builder("part", star(3), [Chunks(1, 3600, (2,), (0, 2))])

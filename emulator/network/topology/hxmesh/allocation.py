@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from emulator.network.topology.hammingmesh import RADIX
+from emulator.network.topology.check import MAX_NODES
+from emulator.network.topology.hxmesh.hammingmesh import RADIX
 from emulator.network.topology.parts import TopologyError
 
 COLUMNS = ("name", "rows", "columns")
@@ -70,7 +71,7 @@ class Allocation:
     """Of each row: a bit for each column."""
 
     def __post_init__(self) -> None:
-        rows, columns = self.grid
+        rows, columns = check_grid(self.grid)
         self._free = [(1 << columns) - 1] * rows
         for row, column in self.failed:
             if not (0 <= row < rows and 0 <= column < columns):
@@ -148,6 +149,13 @@ class Allocation:
         return tuple(sorted(free[:columns]))
 
 
+def check_grid(grid: tuple[int, int]) -> tuple[int, int]:
+    """Raises TopologyError for more boards than topologies have nodes."""
+    if grid[0] * grid[1] > MAX_NODES:
+        raise TopologyError(f"{grid[0]}x{grid[1]} boards; at most {MAX_NODES:,}", ("grid",))
+    return grid
+
+
 def _bits(columns: Iterable[int]) -> int:
     return sum(1 << column for column in columns)
 
@@ -164,6 +172,7 @@ def random_jobs(grid: tuple[int, int], seed: int) -> list[Job]:
     """Enough to fill all boards, and no more: squares and flat meshes, most of them small. Half of the jobs have one
     board, a fourth two to four, an eighth five to sixteen, and so on, as nearly square as their number allows; the
     last one is cut to what is left."""
+    check_grid(grid)
     random = np.random.default_rng(seed)
     jobs: list[Job] = []
     left = grid[0] * grid[1]

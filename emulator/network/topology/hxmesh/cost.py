@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import comb
 
-from emulator.network.topology.hammingmesh import RADIX, HammingMesh
+from emulator.network.topology.hxmesh.hammingmesh import RADIX, HammingMesh
 
 SWITCH_DOLLARS, COPPER_DOLLARS, FIBRE_DOLLARS = 14_280, 272, 603
 """Of a switch of 64 ports, a copper cable of 5 m (DAC), an active optical cable of 20 m (AoC)."""

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import networkx as nx
 import pytest
 
-from emulator.network.topology.hammingmesh import HammingMesh, hamming_mesh
+from emulator.network.topology.hxmesh.hammingmesh import HammingMesh, hamming_mesh
 from emulator.network.topology.parts import NodeKind, TopologyError
 from emulator.network.topology.routes import diameter
 from emulator.network.topology.topology import Topology

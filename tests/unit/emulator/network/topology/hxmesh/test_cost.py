@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from emulator.network.topology import cost
 from emulator.network.topology.builders import leaf_spine, torus
-from emulator.network.topology.hammingmesh import HammingMesh, hamming_mesh
+from emulator.network.topology.hxmesh import cost
+from emulator.network.topology.hxmesh.hammingmesh import HammingMesh, hamming_mesh
 from emulator.network.topology.parts import NodeKind
 
 DOLLARS = [

@@ -8,7 +8,14 @@ from statistics import fmean
 
 import pytest
 
-from emulator.network.topology.allocation import Allocation, Heuristics, Job, random_failures, random_jobs, read_jobs
+from emulator.network.topology.hxmesh.allocation import (
+    Allocation,
+    Heuristics,
+    Job,
+    random_failures,
+    random_jobs,
+    read_jobs,
+)
 from emulator.network.topology.parts import TopologyError
 
 NONE = Heuristics(transpose=False, aspect=False, sort=False, locality=False)

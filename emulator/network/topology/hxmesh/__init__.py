@@ -1,0 +1,1 @@
+"""HammingMesh: boards of accelerators in a grid, and switches for its rows and columns."""
