@@ -53,7 +53,7 @@ def entries() -> list[tuple[Any, int]]:
         (host.host_consumed, 1),
         (wake_peer.ring_peer, 1),
         (wake_peer.leave_peer, 1),
-        (operation.operation_hash, 7),
+        (operation.operation_hash, 8),
         (loop.wake_waiters, 1),
         (shm._load, 1),
         (shm._store, 2),
