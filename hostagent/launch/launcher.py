@@ -325,7 +325,7 @@ class _Run:
             options.share,
             self._faults.slowed if self._faults is not None else (),
         )
-        command = [sys.executable, "-m", "hostagent.launch.rank_launcher", order.as_json()]
+        command = [sys.executable, "-P", "-m", "hostagent.launch.rank_launcher", order.as_json()]
         self._ranks = subprocess.Popen(command, pass_fds=[reader], start_new_session=True)
         os.close(reader)
 

@@ -49,8 +49,9 @@ class KilledEarlyError(LaunchError):
 
 
 def netsum_command(*arguments: str) -> list[str]:
-    """The argument vector of a netsum command under this very Python."""
-    return [sys.executable, "-m", "hostagent.cli.main", *arguments]
+    """The argument vector of a netsum command under this very Python. -P: without the user's folder, in which a file
+    such as p4.py would hide a package of ours."""
+    return [sys.executable, "-P", "-m", "hostagent.cli.main", *arguments]
 
 
 @dataclass

@@ -98,8 +98,12 @@ def until_step(process: subprocess.Popen[str], step: int) -> None:
     raise AssertionError(f"it ended before step {step}: {process.stderr.read() if process.stderr else ''}")
 
 
-def test_a_run_ends_well_and_leaves_nothing(shared):
-    ended = subprocess.run(command(), capture_output=True, text=True, timeout=PATIENCE_S)
+def test_a_run_ends_well_and_leaves_nothing(shared, tmp_path):
+    """In a folder with a file of the name of a package that the controller imports."""
+    (tmp_path / "p4.py").write_text("raise SystemExit('this is no package of P4Runtime')")
+    words = command()
+    words.insert(1, "-P")  # as the console script starts it
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.returncode == 0, ended.stderr
     assert "rank 0 of 2 has done 20 steps" in ended.stdout
     assert "rank 1 of 2 has done 20 steps" in ended.stdout

@@ -6,6 +6,8 @@ A user's own core is named ``core:MODULE:CLASS``; it is constructed as ours are,
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -66,6 +68,8 @@ def place_of(name: str) -> tuple[str, str]:
 
 def _class_of(name: str) -> Callable[..., Aggregator]:
     module, attribute = place_of(name)
+    if sys.flags.safe_path:  # as `netsum run` starts services; last, so that no file of the user's hides one of ours
+        sys.path.append(os.getcwd())
     try:
         found: Callable[..., Aggregator] = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
