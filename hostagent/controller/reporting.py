@@ -23,7 +23,8 @@ def status(world: World, aggregator: str) -> pb.StatusReply:
     )
     if world.capacity is not None and world.capacity.switch_slots is not None:
         reply.switch_slots, reply.switch_slots_free = world.switch_slots.total, world.switch_slots.free
-    reply.jobs.extend(_job_status(world, job) for job in world.jobs.values())
+    # a vacant one holds nothing, and is there only for ranks that may come
+    reply.jobs.extend(_job_status(world, job) for job in world.jobs.values() if not job.is_vacant)
     for number, offer in sorted(world.ports.offers.items()):
         owner = world.processes.get(world.ports.owner.get(number, 0))
         reply.ports.append(pb.PortStatus(number=number, spec=offer.spec, pid=owner.pid if owner is not None else 0))

@@ -11,6 +11,7 @@ from hostagent.controller.core.lifecycle import TRANSITIONS, IllegalTransition, 
 from hostagent.controller.core.model import SECOND_NS, Capacity
 from hostagent.controller.core.ports import offer_from
 from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotAllocator, SlotsExhausted
+from hostagent.controller.reporting import status
 from hostagent.protocol.services import session_pb2 as pb
 from tests.labs.controller import CAPACITY, Laboratory, Rank
 
@@ -130,6 +131,7 @@ def test_a_job_without_members_is_kept_for_ten_minutes() -> None:
     early.leave("world")
     lab.run(599 * SECOND_NS)
     assert len(lab.core.world.jobs) == 1
+    assert not status(lab.core.world, "").jobs
     lab.run(3 * SECOND_NS)
     assert lab.core.world.jobs == {}
     late.join("world", 1, 2)
