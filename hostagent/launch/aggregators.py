@@ -115,7 +115,7 @@ def running_aggregator(
 
 @contextmanager
 def running_switches(ports: Sequence[int], lanes: int, impairments: str = "") -> Iterator[list[Aggregator]]:
-    """P4 switches side by side, each with its number of shm ports and a controller; as `running_aggregator`, but
+    """Several independent P4 switches, each with its number of shm ports and a controller; as `running_aggregator`, but
     started all at once."""
     choice = choose("p4")
     with tempfile.TemporaryDirectory(prefix="netsum-") as made:

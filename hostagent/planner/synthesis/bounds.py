@@ -64,7 +64,7 @@ def _crossing_ns(
 
 
 def _carried_ns(problem: Problem, links: Iterable[int], pieces: int) -> int:
-    """In which links side by side can carry so many pieces: each takes whole ones, after its alpha."""
+    """The least time in which parallel links carry ``pieces``: each link has its alpha, then sends whole pieces."""
     costs = [(problem.alpha_ns[link], problem.bits_ns(link, 1)) for link in links]
     low, high = 0, min(alpha + pieces * bits for alpha, bits in costs)
     while low < high:

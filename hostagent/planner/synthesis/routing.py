@@ -205,7 +205,7 @@ def merged(terms: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 class Orbits:
-    """What the symmetries make equal: the first of each orbit stands for all."""
+    """Variables that symmetry makes equal, by orbit; the first of each orbit represents the others."""
 
     def __init__(self, problem: Problem) -> None:
         edges, pieces = problem.edges, problem.pieces
