@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,17 @@ from emulator.rpc.tls import ClientTls
 from hostagent.launch import launcher
 from hostagent.launch.aggregators import choose, in_runs, make_services
 from hostagent.launch.launcher import RunOptions
-from tests.clients.command import netsum
+from tests.clients.command import Result, netsum
 
 WHERE = {"p4runtime": "127.0.0.1:7001", "service": "127.0.0.1:7002", "address": "127.0.0.1:7003"}
 OURS = {name: address for name, address in WHERE.items() if name != "p4runtime"}
 """Of an aggregator of ours, and of the controller."""
+
+
+def run_here(command: Sequence[str]) -> Result:
+    """Runs in this process what a service's command line asks of a new one."""
+    words = list(command)
+    return netsum(*words[words.index("hostagent.cli.main") + 1 :])
 
 
 def kept_in(found: list[Any]) -> Callable[..., int]:
@@ -45,7 +51,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_a_runs_services_get_their_launchers_options(tmp_path: Path, started: list[Any]) -> None:
     for kind in ("p4", "pspin"):
         for service in make_services(tmp_path, 2, choose(kind), 256, "loss=0.1&seed=7", ("--max-window", "32")):
-            assert netsum(*list(service.command(WHERE if kind == "p4" else OURS))[3:]).exit_code == 0
+            assert run_here(service.command(WHERE if kind == "p4" else OURS)).exit_code == 0
     switch, of_p4, aggregator, of_pspin = started
     assert (switch.program, switch.grpc_server_addr, len(switch.ports)) == (None, WHERE["p4runtime"], 2)
     assert of_p4.program is not None
@@ -69,7 +75,7 @@ def test_a_runs_rack_server_is_given_the_options_of_netsum_server(
     given = ("--cores", "2", "--checkpoint", "kept", "--checkpoint-every", "5", "--no-restore")
     assert netsum("run", "--aggregator", "server", *given, "train.py").exit_code == 0
     services = make_services(tmp_path, 2, choose("server"), 256, server_options=runs[0].server_options)
-    assert netsum(*list(services[0].command(OURS))[3:]).exit_code == 0
+    assert run_here(services[0].command(OURS)).exit_code == 0
     told = servers[0]
     assert (told.cores, told.checkpoint, told.pace, told.restore) == (2, Path("kept"), Pace(5), False)
     assert (told.common.lanes, told.common.listen, len(told.common.ports)) == (256, WHERE["service"], 2)
@@ -85,7 +91,7 @@ def test_racks_servers_are_each_others_peers_and_share_the_ports(
     keep = ("--checkpoint", str(tmp_path))
     *racks, _ = make_services(tmp_path, 5, choose("server"), 256, server_options=keep, rack_of=in_runs(5, 3))
     for service in racks:
-        assert netsum(*list(service.command(OURS))[3:]).exit_code == 0
+        assert run_here(service.command(OURS)).exit_code == 0
     assert [told.rack for told in servers] == [0, 1, 2]
     assert [len(told.common.ports) for told in servers] == [1, 2, 2]
     assert [told.checkpoint.name for told in servers] == ["rack-0", "rack-1", "rack-2"]
@@ -110,7 +116,7 @@ def test_the_controller_of_a_switch_with_tls_gets_the_runs_files(
     *_, controller = make_services(
         tmp_path, 1, choose(aggregator), 256, interfaces=asked.interfaces, loads=asked.loads, tls=asked.tls
     )
-    assert netsum(*list(controller.command(WHERE))[3:]).exit_code == 0
+    assert run_here(controller.command(WHERE)).exit_code == 0
     assert started[0].tls == asked.tls == ClientTls("ca.crt", "client.crt", "client.key")
 
 
