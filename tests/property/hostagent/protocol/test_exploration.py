@@ -16,11 +16,13 @@ from tests.explore.command import main
 from tests.explore.exploration import Exploration
 from tests.explore.scenario import Bounds, Scenario
 from tests.explore.trace import Player, tell
+from tests.labs.extent import tries
 
 ROOT = Path(__file__).resolve().parents[4]
 
 SMALL = {
-    "star": Scenario(2, bounds=Bounds(losses=1, duplicates=1)),
+    "star": Scenario(2, bounds=Bounds(losses=1, duplicates=tries(0, 1))),
+    "star with duplicates": Scenario(2, window=1, bounds=Bounds(losses=1, duplicates=1)),
     "star with a restart": Scenario(2, window=1, bounds=Bounds(losses=1, restarts=1)),
     "three workers": Scenario(3, window=1, bounds=Bounds(losses=1)),
     "numbers that wrap": Scenario(2, window=1, base=2**32 - 1, bounds=Bounds(duplicates=1, early=1)),
