@@ -26,6 +26,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,6 +127,14 @@ def tree_topology(
 
 class NetworkError(Exception):
     """The network cannot be had here, or a process in it failed; says what to do."""
+
+
+class _RankFailed(Exception):
+    """The first rank to fail, by its place, and what it printed as errors."""
+
+    def __init__(self, number: int, errors: str) -> None:
+        super().__init__(errors)
+        self.number, self.errors = number, errors
 
 
 def lanes_of(topology: Topology) -> int:
@@ -463,20 +472,18 @@ class Network(ABC):
                 ranks.append(self.popen(node, [sys.executable, *words], env=os.environ | variables, **pipes))
             if jobs > 1:
                 _start_together(ranks[:: len(hosts)], end_s)
-            said = [rank.communicate(timeout=max(0.0, end_s - time.monotonic())) for rank in ranks]
-        except subprocess.TimeoutExpired as error:
-            raise NetworkError(f"the ranks have not ended within {RANKS_S} s") from error
+            said = _said_by(ranks, end_s)
+        except _RankFailed as failed:
+            job, rank = divmod(failed.number, len(hosts))
+            of_job = f" of job {job + 1}" if jobs > 1 else ""
+            raise NetworkError(
+                f"rank {rank}{of_job} on {hosts[rank]} failed: {failed.errors.splitlines()[-1]}"
+            ) from None
         finally:
             for process in ranks:
                 process.kill()
                 process.wait()
-        for number, (process, (_, errors)) in enumerate(zip(ranks, said, strict=True)):
-            if process.returncode:
-                job, rank = divmod(number, len(hosts))
-                of_job = f" of job {job + 1}" if jobs > 1 else ""
-                last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
-                raise NetworkError(f"rank {rank}{of_job} on {hosts[rank]} failed: {last}")
-        return [[out for out, _ in said[job * len(hosts) : (job + 1) * len(hosts)]] for job in range(jobs)]
+        return [said[job * len(hosts) : (job + 1) * len(hosts)] for job in range(jobs)]
 
     @contextmanager
     def _netsum(self, node: str, *command: str) -> Iterator[dict[str, Any]]:
@@ -502,6 +509,26 @@ class Network(ABC):
                 process.wait(STOP_S)
                 process.stdout.close()
                 process.stdin.close()
+
+
+def _said_by(ranks: Sequence[Any], end_s: float) -> list[str]:
+    """What each has printed, once all have ended. Raises _RankFailed as soon as one fails, for others may wait for it
+    until torch's time-out, and NetworkError at ``end_s``, a time of `time.monotonic`."""
+    with ThreadPoolExecutor(len(ranks)) as readers:
+        numbers = {readers.submit(rank.communicate): number for number, rank in enumerate(ranks)}
+        waiting = set(numbers)
+        try:
+            while waiting:
+                ended, waiting = wait(waiting, max(0.0, end_s - time.monotonic()), FIRST_COMPLETED)
+                if not ended:
+                    raise NetworkError(f"the ranks have not ended within {RANKS_S} s")
+                for one in ended:
+                    if status := ranks[numbers[one]].returncode:
+                        raise _RankFailed(numbers[one], one.result()[1].strip() or f"exit status {status}")
+        finally:
+            for rank in ranks:
+                rank.kill()
+    return [one.result()[0] for one in numbers]
 
 
 def _start_together(ranks: Sequence[Any], end_s: float) -> None:

@@ -98,6 +98,22 @@ def test_the_delay_of_processes_is_learnt_from_calls_of_one_frame(monkeypatch: p
 
 
 @NEEDS_ROOT
+def test_a_rank_that_fails_ends_those_that_wait_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "mininet"))
+    networks = importlib.import_module("networks")
+    script = tmp_path / "rank.py"
+    script.write_text(
+        "import os, time\nif os.environ['RANK'] == '1':\n    raise SystemExit('no data')\ntime.sleep(1000)\n"
+    )
+    network = networks.NamespaceNetwork(networks.tree_topology((2,), [50.0, 50.0]))
+    try:
+        with pytest.raises(networks.NetworkError, match=r"rank 1 on h2 failed: no data"):
+            network.ranks([str(script)], "10.0.1.254:1")
+    finally:
+        network.stop()
+
+
+@NEEDS_ROOT
 @pytest.mark.slow
 def test_live_and_virtual_time_side_by_side(tmp_path: Path) -> None:
     words = ["--workers", "2", "--rate", "50", "--sizes", "64KiB", "--calls", "2", "--compare", "virtual"]

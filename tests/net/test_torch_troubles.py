@@ -41,13 +41,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
     return found
 
 
-SILENT = ("root.scatter",)
-"""No message meets another where two ranks scatter, each to all."""
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.xfail(strict=True)] * (name in SILENT)) for name in NAMES]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_rank_is_told_rank_operation_and_group_and_ends(told: dict[str, Told], name: str) -> None:
     case = CASES[name]
     assert sorted(told[name]) == list(range(SIZE))

@@ -11,6 +11,7 @@ from typing import Any
 
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes
+from hostagent.protocol.messages.message import COLLECTIVE_TAGS
 from hostagent.protocol.messages.records import (
     ABSENT,
     ANY_SOURCE,
@@ -145,6 +146,7 @@ def match_arrived(core: Any, source: int, frame_message: int, frame_data: int) -
         if in_frame and envelope.eager_bytes > 0:
             copy_bytes(eager_buffer(core, source, message), frame_data, envelope.eager_bytes)
         enter_unmatched(core, source, message)
+        refuse_stray(core, source, message)
 
 
 @njit(internal=True)
@@ -170,6 +172,38 @@ def first_fitting(core: Any, slot: int, envelope: Any) -> Any:
     return slot
 
 
+# --- messages of a collective that this rank takes part in otherwise ---
+
+
+@njit(internal=True)
+def note_exchange(core: Any, tag: int, call: int) -> None:
+    """A send of a collective has been submitted: the collective's receives, and those of all before it, are posted."""
+    if tag < COLLECTIVE_TAGS or tag <= core.exchange_tag:
+        return
+    core.exchange_tag, core.exchange_call = tag, call
+    for source in range(core.workers):
+        message = int(stream_of(core, source).unmatched_first)
+        while message != NONE and core.failure == 0:
+            refuse_stray(core, source, message)
+            message = int(envelope_of(core, source, message).next)
+
+
+@njit(internal=True)
+def refuse_stray(core: Any, source: int, message: int) -> None:
+    """Fail where no receive will ever want the message: as if two ranks are the root of one scatter."""
+    envelope = envelope_of(core, source, message)
+    if COLLECTIVE_TAGS <= envelope.tag <= core.exchange_tag:
+        note_mismatch(core, core.exchange_call, source, message)
+        fail(core, FAILED_MISMATCH)
+
+
+@njit(internal=True)
+def note_mismatch(core: Any, call: int, source: int, message: int) -> None:
+    """Note both calls of a mismatch, this rank's and that of a message."""
+    core.first_hash, core.first_child = call, core.child
+    core.other_hash, core.other_child = int(envelope_of(core, source, message).call), source
+
+
 # --- a receive has its message ---
 
 
@@ -182,17 +216,16 @@ def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
     receive.state = MATCHED
     receive.message = message
     store_source(receive, source)
-    disagree = receive.agreement != envelope.agreement or receive.length != envelope.length
+    is_mismatch = receive.agreement != envelope.agreement or receive.length != envelope.length
     sender = int(envelope.transfer)
     eager_bytes = int(envelope.eager_bytes)
-    if disagree:
-        core.first_hash, core.first_child = receive.call, core.child
-        core.other_hash, core.other_child = int(envelope.call), source
+    if is_mismatch:
+        note_mismatch(core, receive.call, source, message)
     while stream.match_low < stream.match_next and envelope_of(core, source, stream.match_low).state == TAKEN:
         envelope_of(core, source, stream.match_low).state = ABSENT
         stream.match_low += 1
         stream.acknowledge = 1  # the sender may send more envelopes
-    if disagree:
+    if is_mismatch:
         fail(core, FAILED_MISMATCH)
     elif source == core.child:
         copy_bytes(receive.address, transfer_of(core, sender).address, receive.length)

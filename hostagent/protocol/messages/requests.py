@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.jit import njit
-from hostagent.protocol.messages.matching import post_receive
+from hostagent.protocol.messages.matching import note_exchange, post_receive
 from hostagent.protocol.messages.records import (
     ANY_SOURCE,
     COMPLETION_BYTES,
@@ -56,6 +56,7 @@ def message_submit(address: int, request_address: int) -> Any:
     else:
         stream = stream_of(core, request.peer)
         stream.queue_first, stream.queue_last = appended(core, stream.queue_first, stream.queue_last, slot)
+        note_exchange(core, request.tag, request.call)
     pass_to_self(core)
     return request.number
 

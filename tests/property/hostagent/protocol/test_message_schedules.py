@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hostagent.protocol.messages import COLLECTIVE_TAGS
+from hostagent.protocol.worker import FAILED_MISMATCH
 from tests.generators.message_schedules import draw
 from tests.labs import message_core
 from tests.labs.extent import tries
@@ -49,6 +51,43 @@ def test_nothing_is_repeated_on_a_path_without_loss(workers: int) -> None:
         assert statistics["retransmissions_sent"] == 0
         assert statistics["duplicate_fragments"] == 0
         assert statistics["acknowledgements_sent"] <= statistics["fragments_sent"]
+
+
+@pytest.mark.parametrize("late_ticks", [0, 50])
+def test_two_roots_of_one_scatter_are_found(late_ticks: int) -> None:
+    """Each sends to the other what it will never receive: before the other's call, or after it."""
+    lab, _ = make_lab(Schedule(workers=2))
+    first, other = lab.cores
+    data = [np.zeros(8, np.uint8) for _ in lab.cores]
+    other.send(0, data[1], COLLECTIVE_TAGS | 5, call=500)
+    lab.pump(1)
+    for _ in range(late_ticks):
+        lab.step()
+    assert first.failure == other.failure == 0
+    first.send(1, data[0], COLLECTIVE_TAGS | 5, call=600)
+    lab.pump(0)
+    while first.failure == 0:
+        assert lab.step()
+    assert first.failure == FAILED_MISMATCH
+    assert [int(first.record[name][0]) for name in ("first_hash", "other_hash", "other_child")] == [600, 500, 1]
+
+
+def test_a_message_of_a_collective_to_come_waits() -> None:
+    lab, _ = make_lab(Schedule(workers=2))
+    given, got = np.arange(8, dtype=np.uint8), np.zeros(8, np.uint8)
+    lab.cores[1].send(0, given, COLLECTIVE_TAGS | 6)
+    lab.pump(1)
+    lab.cores[1].receive_message(0, got, COLLECTIVE_TAGS | 5)
+    lab.cores[0].send(1, given, COLLECTIVE_TAGS | 5)
+    lab.pump(0)
+    while not np.array_equal(got, given):
+        assert lab.step()
+    got[:] = 0
+    lab.cores[0].receive_message(1, got, COLLECTIVE_TAGS | 6)
+    lab.pump(0)
+    while not np.array_equal(got, given):
+        assert lab.step()
+    assert [core.failure for core in lab.cores] == [0, 0]
 
 
 def test_many_mebibytes_under_loss_arrive_whole() -> None:

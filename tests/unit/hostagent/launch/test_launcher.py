@@ -184,6 +184,20 @@ def test_nobody_at_a_controllers_address_is_found_out_soon():
         check_reachable("127.0.0.1:9", within_s=0.2)
 
 
+def test_a_lost_syn_is_not_waited_for_until_the_kernel_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits_s: list[float] = []
+
+    def connect(address: Any, timeout_s: float) -> Any:
+        waits_s.append(timeout_s)
+        if len(waits_s) < 3:
+            raise TimeoutError
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr("socket.create_connection", connect)
+    check_reachable("127.0.0.1:9")
+    assert waits_s == pytest.approx([0.2, 0.4, 0.8])
+
+
 def run_of_killed(path: Path, kills: int) -> tuple[launcher._Run, Service]:
     """A run whose one service is killed so often before it is ready, and whose ranks end when it is."""
     programs = iter([KILLED] * kills + [STAYS])
