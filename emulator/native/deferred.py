@@ -17,12 +17,15 @@ _making = threading.RLock()
 class Deferred:
     """A proxy for what ``make`` returns: a dispatcher or an intrinsic of numba's."""
 
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+    # What Python's call of the proxy leads to, in a slot of its own: a method would be a frame more for each call.
+
     def __init__(self, make: Callable[[], Any], function: Callable[..., Any] | None = None) -> None:
         """``function``: the Python function that is to be compiled."""
         self._make: Callable[[], Any] | None = make
         self._made: Any = None
         self._type: Any = None
-        self._machine_code: Callable[..., Any] | None = None
+        self.__call__: Callable[..., Any] = self._call_made
         self.address = 0
         """Address of the machine code that was adopted; 0 without."""
         if function is not None:
@@ -40,7 +43,7 @@ class Deferred:
 
     def adopt(self, machine_code: Callable[..., Any], address: int) -> None:
         """Call this from Python from now on, and not the compiler's."""
-        self._machine_code, self.address = machine_code, address
+        self.__call__, self.address = machine_code, address
 
     @property
     def _numba_type_(self) -> Any:
@@ -54,9 +57,7 @@ class Deferred:
             self._type = cpu_target.typing_context.resolve_value_type(made)
         return self._type
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if self._machine_code is not None:
-            return self._machine_code(*arguments, **named)
+    def _call_made(self, *arguments: Any, **named: Any) -> Any:
         return self.made(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:

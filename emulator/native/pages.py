@@ -33,7 +33,8 @@ def aligned_bytes(size_bytes: int, alignment: int = CACHE_LINE_BYTES) -> NDArray
 
 def address_of(array: NDArray[Any]) -> int:
     """The address of an array's first element. The caller keeps the array alive."""
-    return int(array.ctypes.data)
+    address: int = array.__array_interface__["data"][0]  # array.ctypes makes two objects to say the same
+    return address
 
 
 def table_bytes(size_bytes: int) -> NDArray[np.uint8]:

@@ -67,8 +67,10 @@ def untraced(method: Callable[_P, _T]) -> Callable[_P, _T]:
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         nonlocal without_tracing
         if without_tracing is None:
-            disable = getattr(sys.modules.get("torch._dynamo"), "disable", None)
-            if disable is None:
+            if "torch._dynamo" not in sys.modules:
+                return method(*args, **kwargs)
+            disable = getattr(sys.modules["torch._dynamo"], "disable", None)
+            if disable is None:  # it is being imported
                 return method(*args, **kwargs)
             without_tracing = disable(method)
         return without_tracing(*args, **kwargs)
@@ -441,7 +443,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
             )
         try:
             numbers = [self._channel.submit(operation) for operation in plan.operations]
-            numbers += [self._channel.post(message) for message in self._numbered(plan)]
+            if plan.messages:
+                numbers += [self._channel.post(message) for message in self._numbered(plan)]
         except TransportError as error:
             raise as_torch_error(error, event, self._whose_ranks()) from None
         plan.copy_own_parts()  # before anybody may find the work completed
@@ -488,7 +491,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
                 if len(self._open_messages) >= self._most_open_messages:
                     self._open_messages = [each for each in self._open_messages if not each.is_completed()]
                     self._most_open_messages = max(LEAST_OPEN_MESSAGES, 2 * len(self._open_messages))
-            while self._pending and self._pending[0].is_completed():
+            while len(self._pending) > 1 and self._pending[0].is_completed():  # the new one hardly is
                 self._pending.popleft()
 
     def _gather_rows(self, row: list[int], event: str, opts: Any) -> list[list[int]]:
@@ -536,9 +539,12 @@ def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], collective: str)
     return list(zip(outputs, inputs, strict=True))
 
 
+_NOT_PROFILED = contextlib.nullcontext()
+
+
 def _profiled(event: str) -> contextlib.AbstractContextManager[Any]:
     """An event ``netsum:<name>`` in a running profile; None and no cost without one."""
     if torch._C._autograd._profiler_enabled():
         record: Callable[[str], contextlib.AbstractContextManager[Any]] = torch.autograd.profiler.record_function
         return record(f"netsum:{event}")
-    return contextlib.nullcontext()
+    return _NOT_PROFILED

@@ -143,13 +143,15 @@ class Plan:
         return memory
 
     def in_place(self, tensor: Tensor) -> Tensor:
-        """Memory with the tensor's elements that its result may be written to as well."""
+        """Memory with the tensor's elements that its result may be written to as well, by the network alone."""
+        if is_plain(tensor):
+            self.memory.append(tensor)
+            return tensor
         return self._copied_back(tensor, self.input_of(tensor))
 
     def _copied_back(self, tensor: Tensor, memory: Tensor) -> Tensor:
-        if not is_plain(tensor):
-            check_writable(tensor)
-            self.copies.append((tensor.detach(), memory))
+        check_writable(tensor)
+        self.copies.append((tensor.detach(), memory))
         return memory
 
     def input_of(self, tensor: Tensor) -> Tensor:
@@ -330,8 +332,7 @@ def _at_once(collective: str, tensor: Tensor, reduction: Reduction) -> Plan:
     """An all_reduce as one operation."""
     plan = Plan(outputs=[tensor])
     if reduction.factor is None:
-        memory = plan.in_place(tensor)
-        spans = (span(memory), span(memory))
+        spans = (span(plan.in_place(tensor)),) * 2
     else:
         spans = (span(plan.input_of(reduction.scaled(tensor))), span(plan.scratch_for(tensor)))
     plan.operations.append(_operation(collective, tensor, tensor.numel(), reduction, spans))

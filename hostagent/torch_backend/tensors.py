@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from hostagent.protocol.operation import OperationKind, Span
@@ -61,6 +63,9 @@ _DTYPES = {
 }
 """Element types by reduction."""
 
+_OPERATOR_NAMES = {operator: name for name, operator in dist.ReduceOp.RedOpType.__members__.items()}
+"""An operator's own ``name`` takes longer than all else about it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
@@ -111,7 +116,12 @@ class Reduction:
 
 def dtype_name(tensor: Tensor) -> str:
     """``float32`` for torch.float32."""
-    return str(tensor.dtype).removeprefix("torch.")
+    return _name_of(tensor.dtype)
+
+
+@functools.cache
+def _name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def check_movable(tensor: Tensor, collective: str) -> None:
@@ -120,7 +130,7 @@ def check_movable(tensor: Tensor, collective: str) -> None:
         raise RefusedError(
             f"netsum's {collective} takes dense tensors, not {tensor.layout}: call .to_dense() first, or {OTHER_GROUP}"
         )
-    if tensor.device.type != "cpu" and accelerator_of(tensor) is None:
+    if not tensor.is_cpu and accelerator_of(tensor) is None:
         raise RefusedError(
             f"netsum's {collective} takes tensors of the CPU and of CUDA, this one is on {tensor.device}: "
             "move it with .cpu() first"
@@ -150,18 +160,24 @@ def parse_reduction(
     reduce_op: Any, collective: str, exact: bool = False, packed: bool = False, on_device: bool = True
 ) -> Reduction:
     """The reduction that torch's ``opts.reduceOp`` asks for."""
-    name = str(getattr(getattr(reduce_op, "op", reduce_op), "name", reduce_op))
+    operator = getattr(reduce_op, "op", reduce_op)
+    name = _OPERATOR_NAMES.get(operator) or str(operator)
     if name not in _DTYPES:
         raise RefusedError(f"netsum's {collective} does not support {name}. It reduces with {', '.join(_DTYPES)}")
     if name != "PREMUL_SUM":
-        return Reduction(name, exact, packed, on_device=on_device)
+        return _reduction_of(name, exact, packed, on_device)
     factor = reduce_op.__getstate__()[1]
     return Reduction(name, exact, packed, factor, on_device)
 
 
+@functools.cache
+def _reduction_of(name: str, exact: bool, packed: bool, on_device: bool) -> Reduction:
+    return Reduction(name, exact, packed, on_device=on_device)
+
+
 def readable(tensor: Tensor) -> Tensor:
     """The tensor's elements in order in one run of memory: itself where it already is, else a copy."""
-    return tensor.detach().resolve_conj().resolve_neg().contiguous()
+    return tensor.detach() if is_flat(tensor) else tensor.detach().resolve_conj().resolve_neg().contiguous()
 
 
 def is_plain(tensor: Tensor) -> bool:

@@ -118,7 +118,7 @@ class NetsumWork(Work):
     def let_go(self) -> None:
         """Release large outputs: the operations no longer need them, and the caller has its own references. (The group
         keeps recent handles, also those that nobody asks any more.)"""
-        if sum(tensor.numel() * tensor.element_size() for tensor in self._held) > SMALL_OUTPUT_BYTES:
+        if self._held and sum([tensor.numel() * tensor.element_size() for tensor in self._held]) > SMALL_OUTPUT_BYTES:
             self._held = []
 
     def _error(self, cause: Exception) -> NetsumError:
@@ -129,14 +129,15 @@ class NetsumWork(Work):
         return self._describe() or "empty call"
 
     def _wait_until(self, end_s: float) -> bool:
-        return all(self._wait_for(number, end_s) for number in self._numbers) and all(
-            part._wait_until(end_s) for part in self._parts
-        )
+        for number in self._numbers:
+            if not self._wait_for(number, end_s):
+                return False
+        return all(part._wait_until(end_s) for part in self._parts) if self._parts else True
 
     def _wait_for(self, number: int, end_s: float) -> bool:
         """Block until an operation has finished; False when the time ran out first."""
         if self.stragglers is None or number >= MESSAGE_NUMBERS:
-            return self._channel.finished(number) or self._channel.wait(number, max(0.0, end_s - time.monotonic()))
+            return self._channel.wait(number, max(0.0, end_s - time.monotonic()))
         while not self._channel.finished(number):
             left_s = end_s - time.monotonic()
             if left_s <= 0:
@@ -161,9 +162,10 @@ class NetsumWork(Work):
 
     def _finished(self) -> bool:
         """Whether all operations have finished or failed."""
-        return all(self._channel.finished(number) for number in self._numbers) and all(
-            part._finished() for part in self._parts
-        )
+        for number in self._numbers:
+            if not self._channel.finished(number):
+                return False
+        return all(part._finished() for part in self._parts) if self._parts else True
 
     def extend_profile(self, event: torch.autograd.profiler.record_function) -> None:
         """Have the event, which has begun, last until the new work has finished, and ``wait`` return after its end."""
@@ -208,8 +210,8 @@ class NetsumWork(Work):
             for part in self._parts:
                 part.settle()
                 self._cause = self._cause or part._cause
-            failures = (self._channel.failure(number) for number in self._numbers)
-            self._cause = self._cause or next((error for error in failures if error is not None), None)
+            for number in self._numbers:
+                self._cause = self._cause or self._channel.failure(number)
             if self._cause is None:
                 for number in self._numbers:
                     self._channel.collect(number)
