@@ -6,6 +6,7 @@ place is taken again once its message has ended, not when an earlier one has.
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from typing import Any
 
@@ -21,6 +22,7 @@ from hostagent.protocol.messages import (
     LEAST_PAYLOAD_BYTES,
     MOST_TRANSFERS,
     REQUEST,
+    REQUEST_FIELDS,
     Message,
     MessageMemory,
     MessageSettings,
@@ -33,6 +35,7 @@ from hostagent.transport.loop import calls as loop_calls
 from hostagent.transport.loop.records import MESSAGE_NUMBERS, TRANSMIT_CAPACITY
 from hostagent.transport.session.terms import Lease
 
+PACK_REQUEST = struct.Struct(f"{len(REQUEST_FIELDS)}q").pack_into
 GRANT_BUDGET = 96
 """Most frames of messages that may be under way to this rank: a shared-memory cable holds 128, and results come by it
 as well."""
@@ -44,6 +47,7 @@ class JobMessages:
     def __init__(self, job_address: int, record: NDArray[Any]) -> None:
         self._job_address = job_address
         self._requests: NDArray[Any] = np.zeros(MOST_TRANSFERS, REQUEST)
+        self._request_bytes = self._requests.view(np.uint8).data
         self._done: NDArray[np.int64] = np.zeros(MOST_TRANSFERS, np.int64)
         self._free = deque(range(MESSAGE_NUMBERS, MESSAGE_NUMBERS + MOST_TRANSFERS))
         self._open: dict[int, Message] = {}
@@ -65,7 +69,8 @@ class JobMessages:
 
     def enter(self, number: int, message: Message) -> None:
         """Put a message into the ring of requests."""
-        self._requests[self.submitted % MOST_TRANSFERS] = message_request_of(message, number)
+        place = self.submitted % MOST_TRANSFERS * REQUEST.itemsize
+        PACK_REQUEST(self._request_bytes, place, *message_request_of(message, number))
         self._open[number] = message
         self.submitted += 1
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from hostagent.protocol.messages.records import ANY_SOURCE, REQUEST_FIELDS, WHOLE_TAG
+from hostagent.protocol.messages.records import ANY_SOURCE, WHOLE_TAG
 
 POINT_TO_POINT = "send and recv"
 
@@ -50,25 +51,29 @@ class Message:
 
     def agreement(self) -> int:
         """32 bits of what both sides must say alike."""
-        return crc32(f"{self.family} {self.dtype} {self.elements}".encode())
+        return _hash(f"{self.family} {self.dtype} {self.elements}")
 
     def call(self) -> int:
         """32-bit hash of ``describe``."""
-        return crc32(self.describe().encode())
+        return _hash(self.describe())
+
+
+@functools.lru_cache(maxsize=1024)
+def _hash(text: str) -> int:
+    return crc32(text.encode())
 
 
 def message_request_of(message: Message, number: int) -> tuple[int, ...]:
     """The values of a message's REQUEST record; assign them to an element of a REQUEST array."""
-    values = {
-        "number": number,
-        "receives": message.receives,
-        "peer": message.peer,
-        "tag": message.tag or 0,
-        "tag_mask": COLLECTIVE_TAGS if message.tag is None else WHOLE_TAG,
-        "address": message.address,
-        "length": message.elements * message.element_bytes,
-        "agreement": message.agreement(),
-        "call": message.call(),
-        "source_address": message.source_address,
-    }
-    return tuple(int(values[name]) for name in REQUEST_FIELDS)
+    return (  # in the order of the record's fields
+        number,
+        int(message.receives),
+        message.peer,
+        message.tag or 0,
+        COLLECTIVE_TAGS if message.tag is None else WHOLE_TAG,
+        message.address,
+        message.elements * message.element_bytes,
+        message.agreement(),
+        message.call(),
+        message.source_address,
+    )
