@@ -1,10 +1,12 @@
 """Built-in schedules on live ranks around a live switch: sums, and the bytes at its ports; and with frames lost."""
 
 import pytest
+from sklearn.datasets import load_diabetes
 
 from emulator.network.schedule.files import write_schedule
 from emulator.network.schedule.grids import line_switches
 from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
+from hostagent.cli.schedule.boosted_trees import binned_by_quantiles, boosted, explained
 from hostagent.launch.aggregators import running_aggregator, running_switches
 from tests.labs.torch_jobs import run_forked
 
@@ -25,6 +27,18 @@ def test_a_probed_order_of_ranks_is_the_same_everywhere_and_changes_no_sum(tmp_p
     with running_aggregator(RANKS, lanes=LANES, folder=tmp_path) as aggregator:
         output = run_forked(RANKS, aggregator.address, "reordered.py")
     assert output.count("equal=True") == RANKS, output
+
+
+def test_ranks_grow_the_same_boosted_trees_as_one_does_alone(tmp_path):
+    algorithms = ("switch", "ring")
+    with running_aggregator(RANKS, lanes=LANES, folder=tmp_path) as aggregator:
+        output = run_forked(RANKS, aggregator.address, "boosted.py", *algorithms)
+    rows = [line.split()[1:] for line in output.splitlines() if line.startswith("trees ")]
+    assert sorted(row[0] for row in rows) == sorted(RANKS * algorithms), output
+    data, target = load_diabetes(return_X_y=True)
+    alone = explained(boosted(binned_by_quantiles(data), target, lambda values: values))
+    assert [float(row[1]) for row in rows] == pytest.approx([alone] * len(rows), abs=1e-4), output
+    assert len({row[2] for row in rows}) == 1, output
 
 
 def test_rows_and_columns_of_a_hamming_mesh_add_up_in_switches_of_their_own(tmp_path):
