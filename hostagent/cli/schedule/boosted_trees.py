@@ -63,7 +63,8 @@ class Trees(NamedTuple):
 
     def predict(self, bins: NDArray[np.int64]) -> Floats:
         """``bins`` [rows, features]."""
-        return self.base + np.sum([tree.leaves[tree.leaf(bins)] for tree in self.trees], axis=0)
+        steps: Floats = np.sum([tree.leaves[tree.leaf(bins)] for tree in self.trees], axis=0)
+        return self.base + steps
 
 
 def boosted(bins: NDArray[np.int64], target: Floats, total: Sum) -> Trees:

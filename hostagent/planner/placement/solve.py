@@ -36,7 +36,7 @@ class Placement:
     cost_ns: float
     given_cost_ns: float
     elapsed_ns: float
-    """Of an allreduce, by the model."""
+    """Of an allreduce, as predicted."""
     given_elapsed_ns: float
 
 
@@ -90,7 +90,7 @@ def _search(model: Model, seed: int) -> NDArray[np.int64]:
     width = (model.ranks - 1).bit_length()
     mirrored = [int(f"{rank:0{width}b}"[::-1], 2) for rank in range(model.ranks)]
     far = near[np.argsort(np.argsort(mirrored))]
-    start = min((np.arange(model.ranks), near, far), key=model.elapsed_ns)
+    start = min((np.arange(model.ranks), near, far), key=model.cost)
     moves = max(LEAST_MOVES, ANNEALING_WORK // len(model.messages.source))
     costs = model.costs.latency_ns, model.costs.byte_ns
     found: NDArray[np.int64] = _anneal(model.messages, *costs, start.astype(np.int64), moves, seed, *model.scratch())

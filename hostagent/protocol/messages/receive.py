@@ -78,6 +78,7 @@ def message_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
         else:
             reason = take_fragment(core, frame, length, now_ns)
     if reason != 0:
+        core.unused_bytes += length
         counter = address + REJECTED_AT + 8 * (reason - 1)
         store_i64(counter, 0, load_i64(counter, 0) + 1)
     return reason
@@ -123,6 +124,7 @@ def take_fragment(core: Any, frame: int, length: int, now_ns: int) -> Any:
         reason = take_data(core, source, message, fragment, frame, length)
     if reason == DUPLICATE:
         core.duplicate_fragments += 1
+        core.unused_bytes += length
     elif reason != 0:
         return reason
     note_packet(core, source, packet)

@@ -38,17 +38,20 @@ STATISTICS = (
     "fragments_sent",
     "acknowledgements_sent",
     "retransmissions_sent",
+    "retransmitted_bytes",
     "retransmissions_by_timeout",
     "retransmissions_by_overtaking",
     "spurious_retransmissions",
     "frames_received",
     "bytes_received",
     "duplicate_fragments",
+    "unused_bytes",
     "acknowledgements_received",
     "sends_finished",
     "receives_finished",
     "resumptions",
 )
+"""``unused_bytes``: of duplicates, and of frames that were left aside."""
 
 CORE = np.dtype(
     [
