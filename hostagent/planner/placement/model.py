@@ -56,7 +56,7 @@ class Model:
         """``schedule``: sends and reductions only. ``costs``: of as many hosts as it has ranks. ``build``: the schedule
         on another topology; without, the network of the costs is left aside.
         """
-        self.build = build
+        self.build, self.network = build, None if build is None else costs.network
         self.name, self.costs, self.ranks = schedule.name, costs, schedule.ranks
         columns = schedule.columns
         self.is_ring = bool(((columns.destination - columns.source) % self.ranks == 1).all())
@@ -76,10 +76,10 @@ class Model:
 
     def elapsed_ns(self, order: Array) -> float:
         """The allreduce, as predicted."""
-        if self.build is None or self.costs.network is None:
+        if self.build is None or self.network is None:
             return self._path_ns(order)
         places = [self.costs.names[host] for host in order]
-        return float(simulate(self.build(self.costs.network, places), Sharing.FAIR).elapsed_ns)
+        return float(simulate(self.build(self.network, places), Sharing.FAIR).elapsed_ns)
 
     def _path_ns(self, order: Array) -> float:
         order = np.asarray(order, np.int64)
