@@ -43,10 +43,12 @@ def test_ranks_grow_the_same_boosted_trees_as_one_does_alone(tmp_path):
     assert len({row[2] for row in rows}) == 1, output
 
 
-@pytest.mark.parametrize("build", [line_switches, halving_doubling])
-def test_rows_and_columns_of_a_hamming_mesh_have_switches_of_their_own(build, tmp_path):
-    """A board of 2x2: two rows and two columns, a live switch each, for sums or messages; every rank is at two."""
-    schedule = build(hamming_mesh((1, 1)), 8 * 4_000)
+@pytest.mark.parametrize(
+    ("build", "mesh"), [(line_switches, hamming_mesh((1, 1))), (halving_doubling, hamming_mesh((2, 2), (1, 1)))]
+)
+def test_rows_and_columns_of_a_hamming_mesh_have_switches_of_their_own(build, mesh, tmp_path):
+    """Two rows and two columns, a live switch each, for sums or messages; every rank is at two."""
+    schedule = build(mesh, 8 * 4_000)
     write_schedule(schedule, tmp_path / "lines.json")
     lines = ["row0", "row1", "column0", "column1"]
     with running_switches([2] * 4, LANES) as switches:

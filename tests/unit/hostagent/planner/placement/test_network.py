@@ -53,7 +53,7 @@ def test_exact_latencies_are_an_exact_tree(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("count", [2, 3])
 def test_few_hosts(count: int) -> None:
     latency_ns = 30_000.0 * ~np.eye(count, dtype=bool)
-    costs = Costs(tuple("abc"[:count]), latency_ns, 0.8 * (latency_ns > 0))
+    costs = Costs(tuple("abc"[:count]), latency_ns, 0.8 * np.sign(latency_ns))
     found = infer_network(costs, lambda pairs: [0.8] * len(pairs))
     assert found.hosts == costs.names
     assert {(link.latency_ns, link.rate_bps) for link in found.links} == {(30_000 // (count - 1), 10_000_000_000)}
