@@ -216,7 +216,7 @@ def print_run(schedule: Schedule, outcome: Outcome) -> None:
     headings = ("port of rank", ">bytes up, schedule", ">measured", ">bytes down, schedule", ">measured")
     print_table(headings, rows, console=console)
     equal = "equal" if outcome.expected == outcome.measured else "NOT EQUAL"
-    again = f"; {outcome.repeated:,} frames that were sent again apart" if outcome.repeated else ""
+    again = f", without {outcome.repeated:,} frames that were sent again" if outcome.repeated else ""
     console.print(f"measured bytes: {equal}{again}", highlight=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
 from tests.generators.message_schedules import draw
 from tests.labs import message_core
 from tests.labs.extent import tries
@@ -56,6 +57,15 @@ def test_many_mebibytes_under_loss_arrive_whole() -> None:
     fragments = 2 * (8 << 20) // (4 * 1024)
     repeats = sum(core.statistics()["retransmissions_sent"] for core in lab.cores)
     assert repeats < fragments / 2
+    counts = [core.statistics() for core in lab.cores]
+    sent, received = (
+        sum(
+            each[f"bytes_{way}"] - each[besides] - ACKNOWLEDGEMENT_FRAME_BYTES * each[f"acknowledgements_{way}"]
+            for each in counts
+        )
+        for way, besides in (("sent", "retransmitted_bytes"), ("received", "unused_bytes"))
+    )
+    assert sent == received > 2 * (8 << 20)
 
 
 def test_a_path_slower_than_the_first_estimate_is_learnt() -> None:
