@@ -27,7 +27,7 @@ from hostagent.collectives.execute.executor import Executor, ranks_of, tasks_of_
 from hostagent.collectives.execute.port_bytes import expected_bytes
 from hostagent.launch import live_view
 from hostagent.launch.terminal import print_table, wide_console
-from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
+from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES, DATA_AT
 from hostagent.torch_backend.options import Options
 
 PATIENCE_S = 2.0
@@ -48,7 +48,8 @@ class Outcome:
     expected: list[tuple[int, int]]
     """Bytes (up, down) at each port."""
     measured: list[tuple[int, int]]
-    """Without acknowledgements and whatever a rank has sent again, and what has come without use."""
+    """Without acknowledgements, what a rank has sent again, what has come without use, and the headers of fragments
+    that a message has more of because its destination had no buffer for data in the envelope."""
     repeated: int
     """Frames that ranks have sent again."""
 
@@ -199,8 +200,11 @@ def _besides(executor: Executor, switch: Switch) -> tuple[int, int, int]:
         if channel := getattr(group, "_channel", None):
             for name, count in channel.statistics().items():
                 found[name.removeprefix("message/")] += count
-    up = ACKNOWLEDGEMENT_FRAME_BYTES * found["acknowledgements_sent"] + found["retransmitted_bytes"]
-    down = ACKNOWLEDGEMENT_FRAME_BYTES * found["acknowledgements_received"] + found["unused_bytes"]
+    up, down = (
+        ACKNOWLEDGEMENT_FRAME_BYTES * found[f"acknowledgements_{way}"] + DATA_AT * found[f"late_fragments_{way}"]
+        for way in ("sent", "received")
+    )
+    up, down = up + found["retransmitted_bytes"], down + found["unused_bytes"]
     return up, down, found["retransmissions_sent"]
 
 

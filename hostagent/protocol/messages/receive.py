@@ -50,6 +50,7 @@ from hostagent.protocol.messages.transfers import (
     finish,
     fragment_bytes,
     fragment_offset,
+    late_fragments,
     stream_of,
     transfer_of,
 )
@@ -159,6 +160,7 @@ def take_envelope(core: Any, source: int, message: int, frame: int, length: int)
     envelope.agreement = load_be32(frame + AGREEMENT_AT)
     envelope.call = load_be32(frame + CALL_AT)
     envelope.transfer = NONE
+    core.late_fragments_received += late_fragments(core, message_bytes, eager_bytes)
     if message != stream.match_next and eager_bytes > 0:
         copy_bytes(eager_buffer(core, source, message), frame + ENVELOPE_END_AT, eager_bytes)
     match_arrived(core, source, message, frame + ENVELOPE_END_AT)

@@ -36,6 +36,7 @@ STATISTICS = (
     "frames_sent",
     "bytes_sent",
     "fragments_sent",
+    "late_fragments_sent",
     "acknowledgements_sent",
     "retransmissions_sent",
     "retransmitted_bytes",
@@ -44,6 +45,7 @@ STATISTICS = (
     "spurious_retransmissions",
     "frames_received",
     "bytes_received",
+    "late_fragments_received",
     "duplicate_fragments",
     "unused_bytes",
     "acknowledgements_received",
@@ -51,7 +53,8 @@ STATISTICS = (
     "receives_finished",
     "resumptions",
 )
-"""``unused_bytes``: of duplicates, and of frames that were left aside."""
+"""``late_fragments``: what messages have more of because the peer had no buffer for data in their envelopes.
+``unused_bytes``: of duplicates, and of frames that were left aside."""
 
 CORE = np.dtype(
     [

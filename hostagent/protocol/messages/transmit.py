@@ -47,6 +47,7 @@ from hostagent.protocol.messages.transfers import (
     envelope_of,
     fragment_bytes,
     fragment_offset,
+    late_fragments,
     removed,
     stream_of,
     transfer_of,
@@ -140,6 +141,8 @@ def send_of_stream(core: Any, peer: int, out: int, end: int, count: int, consume
             break
         elif may_begin(stream):
             slot, fragment = begin_send(core, stream), 0
+            send = transfer_of(core, slot)
+            core.late_fragments_sent += late_fragments(core, send.length, send.eager_bytes)
         else:
             slot, fragment = next_granted(core, stream)
             if slot == NONE:
