@@ -109,10 +109,14 @@ def across(side: set[int], latency_ns: Matrix, neighbours: Sequence[int]) -> tup
 
 def _side(edges: Edges, edge: tuple[int, int, float], count: int) -> set[int]:
     """Hosts before a link."""
+    near: dict[int, set[int]] = {}
+    for each in edges:
+        if each is not edge:
+            near.setdefault(each[0], set()).add(each[1])
+            near.setdefault(each[1], set()).add(each[0])
     found, ahead = {edge[0]}, [edge[0]]
     while ahead:
-        node = ahead.pop()
-        near = {end for each in edges if node in each[:2] and each is not edge for end in each[:2]} - found
-        found |= near
-        ahead += near
+        new = near.get(ahead.pop(), set()) - found
+        found |= new
+        ahead += new
     return {node for node in found if node < count}
