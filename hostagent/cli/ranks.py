@@ -175,6 +175,7 @@ def apply(
     NOISY,
     JITTER,
     LARGE,
+    option("--compute", metavar="MS", type=number(0), help="Milliseconds of a training step before each allreduce."),
     AS_JSON,
     mistakes=_mistakes,
 )
@@ -186,12 +187,15 @@ def evaluate(
     noisy: float = 0.0,
     jitter: float = 0.2,
     large: str = "0",
+    compute: float | None = None,
     as_json: bool = False,
 ) -> int:
-    """Probe simulated clouds, solve, and simulate each allreduce before and after: predicted and measured gains.
+    """Probe simulated clouds, solve, and simulate each allreduce before and after: predicted and measured gains, and
+    with --compute that of a training step.
 
     Example:
       netsum ranks evaluate --cloud 4x4x4 --seeds 3
+      netsum ranks evaluate --size 10KiB --bytes 64KiB --compute 0.4
     """
     from statistics import fmean
 
@@ -220,6 +224,7 @@ def evaluate(
             "predicted": fmean(run.predicted for run in runs),
             "measured": fmean(run.measured for run in runs),
             "largest_error": max(abs(run.predicted / run.measured - 1) for run in runs),
+            **({} if compute is None else {"step": fmean(run.step(compute * 1e6) for run in runs)}),
         }
         for name, runs in found.items()
     ]
@@ -232,8 +237,10 @@ def evaluate(
             *(f"{row[name]:,.1f}" for name in ("given_us", "reordered_us")),
             *(f"{row[name]:.2f}x" for name in ("predicted", "measured")),
             f"{row['largest_error']:.1%}",
+            *([f"{row['step']:.2f}x"] if "step" in row else []),
         )
         for row in rows
     ]
-    print_table(("algorithm", ">given us", ">reordered us", ">predicted", ">measured", ">largest error"), texts)
+    headings = ("algorithm", ">given us", ">reordered us", ">predicted", ">measured", ">largest error", ">step")
+    print_table(headings[: len(texts[0])], texts)
     return 0

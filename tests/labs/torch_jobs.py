@@ -120,7 +120,7 @@ def run(size: int, controller: str, script: str, *arguments: str) -> list[str]:
     return [output for _, output in ends]
 
 
-def run_forked(size: int, controller: str, script: str, *arguments: str) -> str:
+def run_forked(size: int, controller: str, script: str, *arguments: str, patience_s: float = PATIENCE_S) -> str:
     """As ``run``, for scripts whose imports take long (see ``forked_ranks``); the output of all ranks."""
     line = [sys.executable, "-u", "-m", "tests.labs.forked_ranks", str(size), str(SCRIPTS / script), *arguments]
     environment = {**os.environ, "NETSUM_CONTROLLER": controller}
@@ -131,7 +131,7 @@ def run_forked(size: int, controller: str, script: str, *arguments: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=patience_s,
     )
     assert ended.returncode == 0, ended.stdout
     return ended.stdout

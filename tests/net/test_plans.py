@@ -38,3 +38,15 @@ def test_every_plan_is_right_on_live_ranks(impairments, tmp_path):
     with running_aggregator(8, lanes=LANES, impairments=impairments, folder=tmp_path) as aggregator:
         output = run_forked(8, aggregator.address, "plans.py", str(LANES), *files)
     assert output.count("is_wrong=False") == len(files) == 9, output
+
+
+@pytest.mark.slow
+def test_plans_of_two_ndv2_with_a_relay_are_right_on_16_live_ranks(tmp_path):
+    machine, sketch = read_machine("NDv2", None, 2, SIZE), Sketch(nodes=2, relays={0: (1,)}, symmetry=((8, 16),))
+    files = []
+    for collective in COLLECTIVES:
+        files.append(str(tmp_path / f"{collective}.json"))
+        write_schedule(synthesize(machine, sketch, collective, SIZE, time_limit_s=20).schedule, files[-1])
+    with running_aggregator(16, lanes=LANES, folder=tmp_path) as aggregator:
+        output = run_forked(16, aggregator.address, "plans.py", str(LANES), *files, patience_s=400)
+    assert output.count("is_wrong=False") == len(files) == 4, output

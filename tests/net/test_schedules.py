@@ -1,24 +1,28 @@
 """Built-in schedules on live ranks around a live switch: sums, and the bytes at its ports; and with frames lost."""
 
 import pytest
+from sklearn.datasets import load_diabetes
 
 from emulator.network.schedule.files import write_schedule
+from emulator.network.schedule.generators import halving_doubling
 from emulator.network.schedule.grids import line_switches
 from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
+from hostagent.cli.schedule.boosted_trees import binned_by_quantiles, boosted, explained
 from hostagent.launch.aggregators import running_aggregator, running_switches
 from tests.labs.torch_jobs import run_forked
 
 RANKS, LANES = 4, 64
 
 
-@pytest.mark.parametrize(("impairments", "attempts"), [("", 20), ("loss=0.02&seed=5", 1)])
-def test_every_schedule(impairments, attempts, tmp_path):
+@pytest.mark.parametrize("impairments", ["", "loss=0.02&duplicate=0.02&seed=5"])
+def test_every_schedule(impairments, tmp_path):
+    """The ranks check that the bytes at their ports are the schedule's, what was sent again apart."""
     with running_aggregator(RANKS, lanes=LANES, impairments=impairments, folder=tmp_path) as aggregator:
-        output = run_forked(RANKS, aggregator.address, "schedules.py", str(LANES), str(attempts))
+        output = run_forked(RANKS, aggregator.address, "schedules.py", str(LANES))
     lines = [line for line in output.splitlines() if "is_wrong=False" in line]
     assert len(lines) == 7, output
-    if not impairments:  # equal where none was repeated, which the ranks check
-        assert all("repeated=0)" in line for line in lines), output
+    if impairments:
+        assert not all("repeated=0)" in line for line in lines), output
 
 
 def test_a_probed_order_of_ranks_is_the_same_everywhere_and_changes_no_sum(tmp_path):
@@ -27,19 +31,33 @@ def test_a_probed_order_of_ranks_is_the_same_everywhere_and_changes_no_sum(tmp_p
     assert output.count("equal=True") == RANKS, output
 
 
-def test_rows_and_columns_of_a_hamming_mesh_add_up_in_switches_of_their_own(tmp_path):
-    """A board of 2x2: two rows and two columns, a live switch each; every rank has a port at two."""
-    schedule = line_switches(hamming_mesh((1, 1)), 8 * 4_000)
+def test_ranks_grow_the_same_boosted_trees_as_one_does_alone(tmp_path):
+    algorithms = ("switch", "ring")
+    with running_aggregator(RANKS, lanes=LANES, folder=tmp_path) as aggregator:
+        output = run_forked(RANKS, aggregator.address, "boosted.py", *algorithms)
+    rows = [line.split()[1:] for line in output.splitlines() if line.startswith("trees ")]
+    assert sorted(row[0] for row in rows) == sorted(RANKS * algorithms), output
+    data, target = load_diabetes(return_X_y=True)
+    alone = explained(boosted(binned_by_quantiles(data), target, lambda values: values))
+    assert [float(row[1]) for row in rows] == pytest.approx([alone] * len(rows), abs=1e-4), output
+    assert len({row[2] for row in rows}) == 1, output
+
+
+@pytest.mark.parametrize(
+    ("build", "mesh"), [(line_switches, hamming_mesh((1, 1))), (halving_doubling, hamming_mesh((2, 2), (1, 1)))]
+)
+def test_rows_and_columns_of_a_hamming_mesh_have_switches_of_their_own(build, mesh, tmp_path):
+    """Two rows and two columns, a live switch each, for sums or messages; every rank is at two."""
+    schedule = build(mesh, 8 * 4_000)
     write_schedule(schedule, tmp_path / "lines.json")
     lines = ["row0", "row1", "column0", "column1"]
     with running_switches([2] * 4, LANES) as switches:
         places = [f"{name}={switch.address}" for name, switch in zip(lines, switches, strict=True)]
         words = ("schedule_rank.py", str(tmp_path / "lines.json"), str(LANES), "1", *places)
         output = run_forked(RANKS, switches[0].address, *words)
-    assert "line-switches-4: 8 tasks, all sums right" in output
-    frames = 2 * 63  # a sum of 4,000 elements at each switch, 64 in a frame
+    assert f"{schedule.name}: {len(schedule)} tasks, all sums right" in output
+    assert "measured bytes: equal" in output
     rows = [line.replace(",", "").split() for line in output.splitlines() if " at " in line]
-    assert [row[:3] for row in rows] == [
-        [rank, "at", line] for line, ranks in zip(lines, ("01", "23", "02", "13"), strict=True) for rank in ranks
-    ]
-    assert all(row[3] == row[5] and int(row[4]) >= int(row[3]) > 256 * frames / 2 for row in rows)
+    ends = {(rank, line) for line, ranks in zip(lines, ("01", "23", "02", "13"), strict=True) for rank in ranks}
+    assert {(row[0], row[2]) for row in rows} == ends
+    assert all(int(row[3]) == int(row[4]) > 8 * 4_000 / 2 for row in rows), output

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ from hostagent.planner.placement.model import ALGORITHMS
 TREES, DEPTH, BINS, RATE, LEAST_ROWS = 60, 3, 32, 0.1, 10
 FIXED_POINT = 1 << 12
 """Of int32, whose sums no order of additions changes; those of the residuals here are below 2 ** 17."""
+LEAST_ELEMENTS = 16
+"""Of a sum, one for each chunk of a schedule: two trees of eight pieces, or one chunk for each rank."""
 Floats = NDArray[np.float64]
 Sum = Callable[[Floats], Floats]
 """Of all ranks' arrays, at each of them."""
@@ -37,33 +40,68 @@ def binned_by_quantiles(data: Floats) -> NDArray[np.int64]:
     return np.stack([np.searchsorted(*each) for each in zip(edges.T, data.T, strict=True)], axis=1)
 
 
-def boosted(bins: NDArray[np.int64], target: Floats, total: Sum) -> Floats:
-    """Predictions for the rows of this rank; ``bins`` [rows, features]: from 0 to `BINS` - 1."""
+class Tree(NamedTuple):
+    """Each level halves the rows of every node by one feature: those up to its last bin go to the lower half."""
+
+    levels: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    """Of each node: feature, last bin."""
+    leaves: Floats
+
+    def leaf(self, bins: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of each row."""
+        node = np.zeros(len(bins), np.int64)
+        for level in self.levels:
+            node = _halved(node, bins, *level)
+        return node
+
+
+class Trees(NamedTuple):
+    """A model, the same on all ranks."""
+
+    base: float
+    trees: list[Tree]
+
+    def predict(self, bins: NDArray[np.int64]) -> Floats:
+        """``bins`` [rows, features]."""
+        steps: Floats = np.sum([tree.leaves[tree.leaf(bins)] for tree in self.trees], axis=0)
+        return self.base + steps
+
+
+def boosted(bins: NDArray[np.int64], target: Floats, total: Sum) -> Trees:
+    """Grown from the rows of all ranks; ``bins`` [rows of this rank, features]: from 0 to `BINS` - 1."""
     rows, features = bins.shape
     first = total(np.array([target.sum(), rows]))
-    predicted = np.full(rows, first[0] / first[1])
+    model = Trees(first[0] / first[1], [])
+    residual = target - model.base
     for _ in range(TREES):
-        node = np.zeros(rows, np.int64)
+        node, levels = np.zeros(rows, np.int64), []
         for level in range(DEPTH):
             shape = (1 << level, features, BINS)
             cell = np.ravel_multi_index((node[:, None], np.arange(features), bins), shape).ravel()
-            weights = np.repeat(target - predicted, features)
+            weights = np.repeat(residual, features)
             local = [np.bincount(cell, each, np.prod(shape)) for each in (weights, np.ones_like(weights))]
-            node = _split(total(np.concatenate(local)).reshape(2, *shape), node, bins)
-        leaves = [np.bincount(node, each, 1 << DEPTH) for each in (target - predicted, np.ones(rows))]
-        residual, count = total(np.concatenate(leaves)).reshape(2, -1)
-        predicted += RATE * (residual / np.maximum(count, 1))[node]
-    return predicted
+            levels.append(_best_split(total(np.concatenate(local)).reshape(2, *shape)))
+            node = _halved(node, bins, *levels[-1])
+        local = [np.bincount(node, each, 1 << DEPTH) for each in (residual, np.ones(rows))]
+        sums, counts = total(np.concatenate(local)).reshape(2, -1)
+        model.trees.append(Tree(levels, RATE * sums / np.maximum(counts, 1)))
+        residual = residual - model.trees[-1].leaves[node]
+    return model
 
 
-def _split(histogram: Floats, node: NDArray[np.int64], bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The nodes of the next level; ``histogram`` [2, nodes, features, bins]: sums of residuals, and rows."""
+def _best_split(histogram: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(feature, last bin) of each node; ``histogram`` [2, nodes, features, bins]: sums of residuals, and rows."""
     residual, count = np.cumsum(histogram, axis=-1)
     parts = ((residual, count), (residual[..., -1:] - residual, count[..., -1:] - count))
     gain = sum(each**2 / np.maximum(rows, 1) for each, rows in parts)
     fits = (count >= LEAST_ROWS) & (count[..., -1:] - count >= LEAST_ROWS)
-    best = np.where(fits, gain, -np.inf).reshape(len(gain), -1).argmax(axis=1)
-    feature, last = np.divmod(best, BINS)
+    return np.divmod(np.where(fits, gain, -np.inf).reshape(len(gain), -1).argmax(axis=1), BINS)
+
+
+def _halved(
+    node: NDArray[np.int64], bins: NDArray[np.int64], feature: NDArray[np.int64], last: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The nodes of the next level."""
     below: NDArray[np.int64] = 2 * node + (bins[np.arange(len(bins)), feature[node]] > last[node])
     return below
 
@@ -76,7 +114,9 @@ class Summed:
         self._executors: dict[int, Executor] = {}
 
     def __call__(self, values: Floats) -> Floats:
-        whole = torch.from_numpy(np.round(values * FIXED_POINT).astype(np.int32))
+        count = max(len(values), LEAST_ELEMENTS, dist.get_world_size())
+        whole = torch.zeros(count, dtype=torch.int32)
+        whole[: len(values)] = torch.from_numpy(np.round(values * FIXED_POINT))
         begin_s = time.monotonic()
         if self.algorithm == "switch":
             dist.all_reduce(whole)
@@ -90,7 +130,20 @@ class Summed:
             executor.run(dict(enumerate(torch.split(whole, sizes))))
         self.seconds += time.monotonic() - begin_s
         self.bytes += whole.numel() * whole.element_size()
-        return whole.numpy() / FIXED_POINT
+        return whole.numpy()[: len(values)] / FIXED_POINT
+
+
+def train(total: Summed) -> Trees:
+    """On this rank's rows of the data: every so many-th one."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    data, target = load_diabetes(return_X_y=True)
+    return boosted(binned_by_quantiles(data)[rank::ranks], target[rank::ranks], total)
+
+
+def explained(model: Trees) -> float:
+    """R2: the share of the variance of all ranks' data."""
+    data, target = load_diabetes(return_X_y=True)
+    return float(1 - ((target - model.predict(binned_by_quantiles(data))) ** 2).mean() / target.var())
 
 
 def main(algorithm: str = "switch") -> int:
@@ -98,18 +151,14 @@ def main(algorithm: str = "switch") -> int:
         print(f"{algorithm!r}: choose one of switch, {', '.join(ALGORITHMS)}", file=sys.stderr)
         return 2
     dist.init_process_group("netsum")
-    rank, ranks = dist.get_rank(), dist.get_world_size()
-    data, target = load_diabetes(return_X_y=True)
-    binned = binned_by_quantiles(data)[rank::ranks]
     total = Summed(algorithm)
     total(np.zeros(2))  # ranks find each other
     begin_s, total.seconds, total.bytes = time.monotonic(), 0.0, 0
-    predicted = boosted(binned, target[rank::ranks], total)
+    model = train(total)
     elapsed_s = time.monotonic() - begin_s
-    error = total(np.array([((target[rank::ranks] - predicted) ** 2).sum()]))[0] / len(target)
-    if rank == 0:
+    if dist.get_rank() == 0:
         print(
-            f"{algorithm}, {ranks} ranks: {TREES} trees, R2 {1 - error / target.var():.4f}; {elapsed_s:.2f} s, "
+            f"{algorithm}, {dist.get_world_size()} ranks: {TREES} trees, R2 {explained(model):.4f}; {elapsed_s:.2f} s, "
             f"{total.seconds:.2f} of them for {total.bytes:,} bytes of histograms"
         )
     dist.destroy_process_group()

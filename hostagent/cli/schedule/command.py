@@ -215,8 +215,8 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
     option("--aggregator", metavar="KIND", help="Place that forwards and sums: p4, pspin or server."),
     flag(
         "--all-switches",
-        help="A live P4 switch for each switch of the topology that sums, rather than one for all ranks; for schedules "
-        "without messages.",
+        help="A live P4 switch for each of the topology that messages pass or that sums, rather than one for all "
+        "ranks; each message and each sum has one on its links.",
     ),
     option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
     option("--impair", metavar="TEXT", help="Impairments of every port, e.g. 'loss=0.05&seed=7'."),
@@ -236,9 +236,9 @@ def run(
     seed: int = 1,
     given: Mapping[str, str],
 ) -> int:
-    """Run a schedule on live ranks around one switch, or all of the topology's that sum: messages through the switch,
-    reductions at the ranks, collectives summed in the switch. Every sum of random int32 is checked, and the bytes at
-    each port are compared with the schedule's.
+    """Run a schedule on live ranks around one switch, or all of the topology's: messages through the switch, reductions
+    at the ranks, collectives summed in the switch. Every sum of random int32 is checked, and the bytes at each port are
+    compared with the schedule's, what was sent again apart.
 
     Example:
       netsum schedule run ring.json -n 8
@@ -276,10 +276,10 @@ def run(
         if not all_switches:
             _say(f"{schedule.ranks} ranks and a switch start")
             return run_training(options)
-        from hostagent.cli.schedule.rank import ranks_of, switches_of
+        from hostagent.collectives.execute.executor import ranks_of, tasks_of_switches
 
         with _naming(file):
-            members = {name: ranks_of(schedule, tasks) for name, tasks in switches_of(schedule).items()}
+            members = {name: ranks_of(schedule, tasks) for name, tasks in tasks_of_switches(schedule).items()}
         _say(f"{len(members)} switches start, then {schedule.ranks} ranks")
         try:
             with running_switches([len(each) for each in members.values()], lanes, impair) as running:

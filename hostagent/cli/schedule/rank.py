@@ -3,8 +3,8 @@ bytes at the switch's ports with those of the schedule.
 
     python -m hostagent.cli.schedule.rank schedule.json LANES SEED [SWITCH=HOST:PORT ...]
 
-With switches and their controllers each switch of the schedule that sums is one of them; else one serves all ranks. A
-first run, on other data, is not counted: in it all ranks find each other.
+With switches and their controllers each switch of the schedule is one of them; else one serves all ranks. A first run,
+on other data, is not counted: in it all ranks find each other.
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from emulator.network.schedule.columns import Kind
 from emulator.network.schedule.files import read_schedule
-from emulator.network.schedule.parts import ScheduleError
 from emulator.network.schedule.schedule import Schedule
-from hostagent.collectives.execute.executor import Executor, summing_switch
+from hostagent.collectives.execute.executor import Executor, ranks_of, tasks_of_switches
 from hostagent.collectives.execute.port_bytes import expected_bytes
 from hostagent.launch import live_view
 from hostagent.launch.terminal import print_table, wide_console
-from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
+from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES, DATA_AT
 from hostagent.torch_backend.options import Options
 
 PATIENCE_S = 2.0
@@ -51,6 +48,8 @@ class Outcome:
     expected: list[tuple[int, int]]
     """Bytes (up, down) at each port."""
     measured: list[tuple[int, int]]
+    """Without acknowledgements, what a rank has sent again, what has come without use, and the headers of fragments
+    that a message has more of because its destination had no buffer for data in the envelope."""
     repeated: int
     """Frames that ranks have sent again."""
 
@@ -68,29 +67,6 @@ class Switch:
     """Of its tasks, ascending: rank i of its job is ``ranks[i]``."""
 
 
-def switches_of(schedule: Schedule) -> dict[str, list[int]]:
-    """Tasks of each switch that sums. Raises ScheduleError for messages, for trees of several switches, and for
-    none."""
-    moves = np.isin(schedule.columns.kind, (Kind.SEND, Kind.REDUCE))
-    if moves.any():
-        raise ScheduleError("messages pass through one switch for all ranks", ("tasks", int(np.argmax(moves))))
-    found: dict[str, list[int]] = {}
-    for number in np.flatnonzero(schedule.columns.kind == Kind.COLLECTIVE).tolist():
-        found.setdefault(summing_switch(schedule, number), []).append(number)
-    if not found:
-        raise ScheduleError("no switch sums", ("tasks",))
-    return found
-
-
-def ranks_of(schedule: Schedule, tasks: list[int]) -> list[int]:
-    """Raises ScheduleError for collectives of different ranks."""
-    groups = [sorted(schedule.columns.group.row(number).tolist()) for number in tasks]
-    other = next((number for number, group in zip(tasks, groups, strict=True) if group != groups[0]), None)
-    if other is not None:
-        raise ScheduleError(f"its ranks are not those of task {tasks[0]} at the same switch", ("tasks", other, "group"))
-    return groups[0]
-
-
 def main(file: str, lanes: int, seed: int, addresses: Sequence[str]) -> int:
     schedule = read_schedule(file)
     controllers = dict(address.split("=") for address in addresses)
@@ -102,11 +78,14 @@ def main(file: str, lanes: int, seed: int, addresses: Sequence[str]) -> int:
         for switch, address in controllers.items()
     }
     executor = Executor(schedule, calls={call: lambda held: None for call in schedule.calls}, switches=groups)
+    for switch in controllers:
+        for group in executor.groups(switch)[:1]:
+            dist.barrier(group)  # of all its ranks, also if no task is: each has a port then
     run(executor, seed)
     say("the ranks have found each other; the measured run begins")
     switches = [
         Switch(name, controllers[name], tasks, ranks_of(schedule, tasks))
-        for name, tasks in (switches_of(schedule) if controllers else {}).items()
+        for name, tasks in (tasks_of_switches(schedule) if controllers else {}).items()
     ]
     outcome = measure(executor, lanes, seed + 1, beside, switches)
     if dist.get_rank() == 0:
@@ -177,7 +156,7 @@ class Counted(NamedTuple):
     """What has been counted so far."""
 
     ports: list[tuple[int, int]]
-    """Bytes (up, down) at each port, acknowledgements apart, by switch and rank; at rank 0 alone."""
+    """Bytes (up, down) at each port, of what moves the schedule on, by switch and rank; at rank 0 alone."""
     repeated: int
     """Frames that ranks have sent again."""
 
@@ -196,27 +175,37 @@ def settled(executor: Executor, beside: dist.ProcessGroup, switches: Sequence[Sw
 
 
 def counted(executor: Executor, beside: dist.ProcessGroup, switches: Sequence[Switch]) -> Counted:
-    """Only rank 0 asks the switches. All acknowledgements are of messages, which one switch for all ranks forwards."""
-    statistics: Counter[str] = Counter()
-    for group in (dist.group.WORLD, *executor.groups):
-        if channel := getattr(group, "_channel", None):
-            statistics.update(channel.statistics())
-    own = {name: statistics[f"message/acknowledgements_{name}"] for name in ("sent", "received")}
-    own["repeated"] = statistics["retransmissions_sent"] + statistics["message/retransmissions_sent"]
+    """Only rank 0 asks the switches. A switch counts what it gets from the wire and what it puts there: of that, each
+    rank knows what was an acknowledgement, a repetition, or of no use."""
+    own = [_besides(executor, switch) for switch in switches]
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, own, group=beside)
     ports = []
-    for switch in switches if dist.get_rank() == 0 else ():
+    for number, switch in enumerate(switches if dist.get_rank() == 0 else ()):
         view = live_view.take(switch.controller)
         by_number = {port["number"]: port for each in view["switches"] for port in each["ports"]}
         jobs = [job["ranks"] for job in view["jobs"]]
         largest: list[Any] = max(jobs, key=len, default=[])  # others are groups of some ranks
         port_of = {switch.ranks[each["rank"]]: by_number[each["port"]] for each in largest}
         for rank in switch.ranks:
-            port = port_of.get(rank, {"bytes_in": 0, "bytes_out": 0})
-            up = port["bytes_in"] - ACKNOWLEDGEMENT_FRAME_BYTES * ranks[rank]["sent"]
-            ports.append((up, port["bytes_out"] - ACKNOWLEDGEMENT_FRAME_BYTES * ranks[rank]["received"]))
-    return Counted(ports, sum(each["repeated"] for each in ranks))
+            port, (up, down, _) = port_of.get(rank, {"bytes_in": 0, "bytes_out": 0}), ranks[rank][number]
+            ports.append((port["bytes_in"] - up, port["bytes_out"] - down))
+    return Counted(ports, sum(repeated for each in ranks for _, _, repeated in each))
+
+
+def _besides(executor: Executor, switch: Switch) -> tuple[int, int, int]:
+    """At this rank's port: bytes (up, down) that the schedule does not have; and frames that were sent again."""
+    found: Counter[str] = Counter()
+    for group in executor.groups(switch.name):
+        if channel := getattr(group, "_channel", None):
+            for name, count in channel.statistics().items():
+                found[name.removeprefix("message/")] += count
+    up, down = (
+        ACKNOWLEDGEMENT_FRAME_BYTES * found[f"acknowledgements_{way}"] + DATA_AT * found[f"late_fragments_{way}"]
+        for way in ("sent", "received")
+    )
+    up, down = up + found["retransmitted_bytes"], down + found["unused_bytes"]
+    return up, down, found["retransmissions_sent"]
 
 
 def print_run(schedule: Schedule, outcome: Outcome) -> None:
@@ -230,10 +219,9 @@ def print_run(schedule: Schedule, outcome: Outcome) -> None:
     ]
     headings = ("port of rank", ">bytes up, schedule", ">measured", ">bytes down, schedule", ">measured")
     print_table(headings, rows, console=console)
-    more = sum(found[0] - wanted[0] for wanted, found in zip(outcome.expected, outcome.measured, strict=True))
     equal = "equal" if outcome.expected == outcome.measured else "NOT EQUAL"
-    text = f"{more:,} bytes more, of {outcome.repeated} frames that were sent again" if outcome.repeated else equal
-    console.print(f"measured bytes: {text}", highlight=False)
+    again = f", without {outcome.repeated:,} frames that were sent again" if outcome.repeated else ""
+    console.print(f"measured bytes: {equal}{again}", highlight=False)
 
 
 if __name__ == "__main__":

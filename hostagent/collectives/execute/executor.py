@@ -23,6 +23,8 @@ from hostagent.planner.placement.live import probed_order
 
 Held: TypeAlias = dict[int, Tensor]
 """Chunks at a rank: one-dimensional tensors by number, of a chunk's bytes each."""
+_Place: TypeAlias = tuple[tuple[int, ...], str]
+"""Of a process group: its ranks, and its switch if ``switches`` are given."""
 Call: TypeAlias = Callable[[Held], None]
 """What a Compute calls; it may read and change the chunks at its rank."""
 
@@ -46,9 +48,9 @@ class Executor:
     Rank r of the schedule is rank ``order[r]`` of the group. With ``reorder`` (None: if the group has the option
     ``reorder="probe"``) that is the cheapest order of an allreduce, by a probe of the group: `probed_order`.
 
-    ``switches``: for each switch that sums, by its node's name, what `torch.distributed.new_group` takes for a group
-    there, such as ``{"row0": {"backend": "netsum", "pg_options": Options(controller="127.0.0.1:9000")}}``; empty: all
-    collectives are those of the group's own backend.
+    ``switches``: for each switch on links of tasks, by its node's name, what `torch.distributed.new_group` takes for a
+    group there, such as ``{"row0": {"backend": "netsum", "pg_options": Options(controller="127.0.0.1:9000")}}``; empty:
+    all messages and collectives are those of the group's own backend.
     """
 
     def __init__(
@@ -73,6 +75,10 @@ class Executor:
         self.rank = self.order.index(dist.get_rank(group))
         """Of the schedule."""
         self._global = [self._global_rank(rank) for rank in self.order]
+        self._at = {
+            switch: tuple(ranks_of(schedule, tasks))
+            for switch, tasks in (tasks_of_switches(schedule) if self.switches else {}).items()
+        }
         self._groups = self._made_groups()
         self._tasks = self._own_tasks()
         for number in self._tasks:
@@ -107,14 +113,14 @@ class Executor:
                 return _Started(None)
             case Send(source=source, destination=destination, chunks=chunks):
                 if source == self.rank:
-                    return _Started(self._isend(_joined(held, chunks), destination))
+                    return _Started(self._isend(number, _joined(held, chunks), destination))
                 message = self._joined_or_new(held, chunks, like)
-                return _Started(self._irecv(message, source), lambda: _spread(message, held, chunks))
+                return _Started(self._irecv(number, message, source), lambda: _spread(message, held, chunks))
             case Reduce(source=source, destination=destination, chunks=chunks):
                 if source == self.rank:
-                    return _Started(self._isend(_joined(held, chunks), destination))
+                    return _Started(self._isend(number, _joined(held, chunks), destination))
                 arriving = torch.empty_like(_joined(held, chunks))
-                return _Started(self._irecv(arriving, source), lambda: _add(arriving, held, chunks))
+                return _Started(self._irecv(number, arriving, source), lambda: _add(arriving, held, chunks))
             case Collective(operation=operation, group=members, chunks=chunks):
                 group, root = self._groups[self._place(number)], self._global[members[0]]
                 if operation is Operation.BROADCAST:
@@ -130,11 +136,11 @@ class Executor:
                     work = dist.all_reduce(message, group=group, async_op=True)
                 return _Started(work, lambda: _spread(message, held, chunks))
 
-    def _isend(self, tensor: Tensor, destination: int) -> Any:
-        return dist.isend(tensor, self._global[destination], group=self.group)
+    def _isend(self, number: int, tensor: Tensor, destination: int) -> Any:
+        return dist.isend(tensor, self._global[destination], group=self._groups[self._place(number)])
 
-    def _irecv(self, tensor: Tensor, source: int) -> Any:
-        return dist.irecv(tensor, self._global[source], group=self.group)
+    def _irecv(self, number: int, tensor: Tensor, source: int) -> Any:
+        return dist.irecv(tensor, self._global[source], group=self._groups[self._place(number)])
 
     def _joined_or_new(self, held: Held, chunks: tuple[int, ...], like: Tensor) -> Tensor:
         """Memory for chunks of which the rank may hold none yet."""
@@ -156,51 +162,73 @@ class Executor:
         for number in np.flatnonzero(own).tolist():
             waits = columns.after.row(number).tolist()
             for other in waits:
-                if not own[other] and not self._members(number) & self._members(other):
+                if not own[other] and not {*ranks_of(self.schedule, [number])} & {*ranks_of(self.schedule, [other])}:
                     text = f"it waits for task {other}, which none of its ranks takes part in: they cannot know"
                     raise ScheduleError(text, ("tasks", number, "after"))
             found[number] = [other for other in waits if own[other]]
         return found
 
-    def _members(self, number: int) -> set[int]:
+    def groups(self, switch: str = "") -> list[dist.ProcessGroup]:
+        """Those at a switch that have this rank as a member, that of all ranks there first; no ``switches``: all."""
+        own = [group for (members, at), group in self._groups.items() if self.rank in members and at == switch]
+        return [group for group in (dist.group.WORLD if each is None else each for each in own) if group is not None]
+
+    def _place(self, number: int) -> _Place:
+        """Of a collective, or of messages, which are in one group for all ranks."""
         columns = self.schedule.columns
+        switch = switch_of(self.schedule, number) if self.switches else ""
         if columns.kind[number] == Kind.COLLECTIVE:
-            return set(columns.group.row(number).tolist())
-        return {int(columns.source[number]), int(columns.destination[number])}
+            return tuple(ranks_of(self.schedule, [number])), switch
+        return self._at.get(switch, tuple(range(self.schedule.ranks))), switch
 
-    @property
-    def groups(self) -> list[dist.ProcessGroup]:
-        """Of collectives, those with this rank as a member; without the group of the schedule itself."""
-        own = (group for (members, _), group in self._groups.items() if self.rank in members)
-        return [group for group in own if group is not None and group is not self.group]
-
-    def _place(self, number: int) -> tuple[tuple[int, ...], str]:
-        """Members of a collective and, with ``switches``, the one that sums."""
-        members = tuple(sorted(self.schedule.columns.group.row(number).tolist()))
-        return members, summing_switch(self.schedule, number) if self.switches else ""
-
-    def _made_groups(self) -> dict[tuple[tuple[int, ...], str], dist.ProcessGroup | None]:
-        """A process group for each set of members and switch; all ranks make all of them, in the same order."""
-        found: dict[tuple[tuple[int, ...], str], dist.ProcessGroup | None] = {}
-        found[tuple(range(self.schedule.ranks)), ""] = self.group
-        for number in np.flatnonzero(self.schedule.columns.kind == Kind.COLLECTIVE).tolist():
-            members, switch = self._place(number)
+    def _made_groups(self) -> dict[_Place, dist.ProcessGroup | None]:
+        """All ranks make all of them, in the same order."""
+        found: dict[_Place, dist.ProcessGroup | None] = {}
+        if not self.switches:
+            found[tuple(range(self.schedule.ranks)), ""] = self.group
+        collectives = np.flatnonzero(self.schedule.columns.kind == Kind.COLLECTIVE).tolist()
+        for members, switch in [
+            *((ranks, switch) for switch, ranks in self._at.items()),
+            *map(self._place, collectives),
+        ]:
             if (members, switch) not in found:
                 if switch and switch not in self.switches:
-                    raise ScheduleError(f"nothing is said about switch {switch}", ("tasks", number, "route"))
+                    raise ScheduleError(f"nothing is said about switch {switch}", ("tasks",))
                 ranks = [self._global[rank] for rank in members]
                 found[members, switch] = dist.new_group(ranks, **self.switches.get(switch, {}))
         return found
 
 
-def summing_switch(schedule: Schedule, number: int) -> str:
-    """The switch of a collective's tree. Raises ScheduleError for a tree of several."""
+def tasks_of_switches(schedule: Schedule) -> dict[str, list[int]]:
+    """Messages and collectives of each switch. Raises ScheduleError, see `switch_of`, and where there is no switch."""
+    found: dict[str, list[int]] = {}
+    for number in np.flatnonzero(schedule.columns.kind != Kind.COMPUTE).tolist():
+        found.setdefault(switch_of(schedule, number), []).append(number)
+    if not found:
+        raise ScheduleError("no message passes a switch, and none sums", ("tasks",))
+    return found
+
+
+def switch_of(schedule: Schedule, number: int) -> str:
+    """The switch of a collective's tree, or on a message's route. Raises ScheduleError for another number than one."""
     topology = schedule.topology
     ends: set[str] = {topology.links[link].destination for link in schedule.columns.route.row(number).tolist()}
     switches = [name for name in sorted(ends) if topology.node(name).kind is NodeKind.SWITCH]
     if len(switches) != 1:
-        raise ScheduleError(f"{len(switches)} switches sum; live, each tree has one", ("tasks", number, "route"))
+        text = f"{len(switches)} switches are on its links; live, each message and each sum has one"
+        raise ScheduleError(text, ("tasks", number, "route"))
     return switches[0]
+
+
+def ranks_of(schedule: Schedule, tasks: Iterable[int]) -> list[int]:
+    """All that take part in some of these messages and collectives, ascending."""
+    columns = schedule.columns
+    found: set[int] = set()
+    for number in tasks:
+        is_collective = columns.kind[number] == Kind.COLLECTIVE
+        ends = (int(columns.source[number]), int(columns.destination[number]))
+        found.update(columns.group.row(number).tolist() if is_collective else ends)
+    return sorted(found)
 
 
 def _finish(task: _Started | None) -> None:

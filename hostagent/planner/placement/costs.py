@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.network.topology.check import guess
+from emulator.network.topology.files import parse_topology, topology_json
 from emulator.network.topology.parts import Place, TopologyError
+from emulator.network.topology.topology import Topology
 
 Matrix: TypeAlias = NDArray[np.float64]
-FIELDS = ("names", "latency_ns", "byte_ns")
+FIELDS = ("names", "latency_ns", "byte_ns", "network")
 MOST_NS = 1e12
 """Of a message, or a byte."""
 
@@ -38,6 +40,8 @@ class Costs:
     """[hosts, hosts], symmetric; the diagonal does not count."""
     byte_ns: Matrix
     """[hosts, hosts], the same; zeros where only latencies are known."""
+    network: Topology | None = None
+    """The links that the hosts share, as far as a probe knows them: `infer_network`."""
 
     def __post_init__(self) -> None:
         if len(self.names) < 2:
@@ -45,8 +49,10 @@ class Costs:
         for index, name in enumerate(self.names):
             if name in self.names[:index]:
                 raise PlacementError(f"{name!r} is there twice: one rank is on each host", ("names", index))
-        for field in FIELDS[1:]:
-            self._check(field, getattr(self, field))
+        self._check("latency_ns", self.latency_ns)
+        self._check("byte_ns", self.byte_ns)
+        if self.network is not None and {*self.network.hosts} != {*self.names}:
+            raise PlacementError("its hosts are not those of the names", ("network",))
 
     def _check(self, field: str, matrix: Matrix) -> None:
         count = len(self.names)
@@ -69,9 +75,9 @@ class Costs:
 
 
 def read_costs(path: str | Path) -> Costs:
-    """``{"names": [..], "latency_ns": [[..], ..], "byte_ns": [[..], ..]}``; null: the probe has failed.
+    """``{"names": [..], "latency_ns": [[..], ..], "byte_ns": [[..], ..], "network": {..}}``; null: a probe has failed.
 
-    Names and byte_ns may be left out. Raises PlacementError with file and field.
+    All but latency_ns may be left out; the network is a topology. Raises TopologyError with file and field.
     """
     found = read_object(path, FIELDS, "latency_ns")
     try:
@@ -84,7 +90,9 @@ def read_costs(path: str | Path) -> Costs:
             raise PlacementError("this has to be a list of hosts' names", ("names",))
         zeros = [[0] * len(names)] * len(names)
         latency_ns = _matrix("latency_ns", rows, len(names))
-        return Costs(tuple(names), latency_ns, _matrix("byte_ns", found.get("byte_ns", zeros), len(names)))
+        byte_ns = _matrix("byte_ns", found.get("byte_ns", zeros), len(names))
+        network = parse_topology(json.dumps(found["network"]), f"{path}: network") if "network" in found else None
+        return Costs(tuple(names), latency_ns, byte_ns, network)
     except PlacementError as error:
         raise PlacementError(f"{path}: {error}") from None
 
@@ -94,7 +102,9 @@ def write_costs(costs: Costs, path: str | Path) -> None:
     document: dict[str, Any] = {"names": list(costs.names), "latency_ns": costs.latency_ns.tolist()}
     if costs.byte_ns.any():
         document["byte_ns"] = costs.byte_ns.tolist()
-    write_text(path, json.dumps(document).replace("], ", "],\n ") + "\n")
+    if costs.network is not None:
+        document["network"] = json.loads(topology_json(costs.network))
+    write_text(path, json.dumps(document).replace("], ", "],\n ").replace("}, ", "},\n ") + "\n")
 
 
 def read_object(path: str | Path, fields: Sequence[str], *required: str) -> Mapping[str, Any]:

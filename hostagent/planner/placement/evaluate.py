@@ -29,6 +29,10 @@ class Evaluation:
     def measured(self) -> float:
         return self.given_ns / self.reordered_ns
 
+    def step(self, compute_ns: float) -> float:
+        """How many times faster a training step is that computes so long before the allreduce."""
+        return (compute_ns + self.given_ns) / (compute_ns + self.reordered_ns)
+
 
 def evaluate(cloud: Cloud, costs: Costs, algorithm: str, size_bytes: int) -> Evaluation:
     """``costs``: of a probe of the cloud. Messages share links fairly. Raises PlacementError."""

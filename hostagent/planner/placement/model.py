@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.jit import njit
+from emulator.network.messages.simulate import Sharing, simulate
 from emulator.network.schedule.generators import bcube, double_binary_tree, halving_doubling, ring
 from emulator.network.schedule.parts import ScheduleError
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.topology.builders import star
+from emulator.network.topology.topology import Topology
 from hostagent.planner.placement.costs import Costs, Matrix, PlacementError
 
 Array: TypeAlias = NDArray[Any]
+Build: TypeAlias = Callable[[Topology, Sequence[str]], Schedule]
 ALGORITHMS: Mapping[str, Callable[..., Schedule]] = {
     "ring": ring,
     "hd": halving_doubling,
@@ -41,15 +44,19 @@ class Model:
 
     A message starts when those that it waits for have arrived, and not before the bits of all earlier ones of its
     source, and of its destination, can have passed. What pairs share beyond their ends (a rack's uplink) is not in a
-    matrix of pairs.
+    matrix of pairs: with a network in the costs the time that is predicted, though not what the solver minimizes, is
+    that of the schedule on it.
 
     The cost of a ring is the sum of its hops (messages of S/n bytes): each chunk goes twice around, all at a time, so
     while latencies count more than bits the critical path is twice that, but for the two hops that the last one is
     spared. Of other algorithms it is the critical path.
     """
 
-    def __init__(self, schedule: Schedule, costs: Costs) -> None:
-        """``schedule``: sends and reductions only. ``costs``: of as many hosts as it has ranks."""
+    def __init__(self, schedule: Schedule, costs: Costs, build: Build | None = None) -> None:
+        """``schedule``: sends and reductions only. ``costs``: of as many hosts as it has ranks. ``build``: the schedule
+        on another topology; without, the network of the costs is left aside.
+        """
+        self.build, self.network = build, None if build is None else costs.network
         self.name, self.costs, self.ranks = schedule.name, costs, schedule.ranks
         columns = schedule.columns
         self.is_ring = bool(((columns.destination - columns.source) % self.ranks == 1).all())
@@ -65,10 +72,16 @@ class Model:
 
     def cost(self, order: Array) -> float:
         """What the solver minimizes, ns."""
-        return float(self.message_ns[order, np.roll(order, -1)].sum()) if self.is_ring else self.elapsed_ns(order)
+        return float(self.message_ns[order, np.roll(order, -1)].sum()) if self.is_ring else self._path_ns(order)
 
     def elapsed_ns(self, order: Array) -> float:
-        """The allreduce, by the model."""
+        """The allreduce, as predicted."""
+        if self.build is None or self.network is None:
+            return self._path_ns(order)
+        places = [self.costs.names[host] for host in order]
+        return float(simulate(self.build(self.network, places), Sharing.FAIR).elapsed_ns)
+
+    def _path_ns(self, order: Array) -> float:
         order = np.asarray(order, np.int64)
         return float(critical_path(self.messages, order, self.costs.latency_ns, self.costs.byte_ns, *self.scratch())[0])
 
@@ -83,7 +96,9 @@ def allreduce_model(algorithm: str, costs: Costs, size_bytes: int) -> Model:
     if algorithm not in ALGORITHMS:
         raise PlacementError(f"unknown algorithm {algorithm!r}; choose one of {', '.join(ALGORITHMS)}")
     try:
-        return Model(ALGORITHMS[algorithm](star(len(costs.names)), size_bytes), costs)
+        build = ALGORITHMS[algorithm]
+        schedule = build(star(len(costs.names)), size_bytes)
+        return Model(schedule, costs, lambda topology, places: build(topology, size_bytes, places))
     except ScheduleError as error:
         raise PlacementError(f"{algorithm}: {error}") from None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,17 @@ from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.parts import Chunks
 from hostagent.planner.placement.cloud import Cloud
 from hostagent.planner.placement.costs import Costs, Matrix
+from hostagent.planner.placement.network import Pairs, infer_network
 
 PROBE_BYTES = 8
 """Of a message that measures latency."""
+CROSSING = 16
+"""Messages that measure a shared link are longer by this factor: when each begins to cross it counts less."""
 REPEATS = 20
 PERCENTILE = 10
 """Of a pair's samples: delays by other traffic only make samples longer, and the shortest one may be luck."""
 SPIKE_SHARE, SPIKE = 0.02, 10.0
 """Of simulated samples: the share that is longer by this factor, as of a host that was not scheduled."""
-Pairs: TypeAlias = list[tuple[int, int]]
 
 
 def tournament(ranks: int) -> list[Pairs]:
@@ -63,23 +65,43 @@ def probe_cloud(
     """Round trips in virtual time, the pairs of a round at once, ``repeats`` times each.
 
     A sample is longer than the round trip by an exponential share with mean ``jitter``, and some by `SPIKE`.
-    ``large_bytes``: of messages that measure the time of a byte; 0: only latencies are measured.
+    ``large_bytes``: of messages that measure the time of a byte, and the rates of what pairs share; 0: only latencies
+    are measured.
     """
     random = np.random.default_rng(seed)
+
+    def probed(pairs: Pairs, there_bytes: int, back_bytes: int) -> Iterator[float]:
+        for round_trip_ns in _round_trips_ns(cloud, pairs, there_bytes, back_bytes):
+            stretched = round_trip_ns * (1 + random.exponential(jitter, repeats))
+            yield robust(stretched * np.where(random.random(repeats) < SPIKE_SHARE, SPIKE, 1.0))
 
     def measure(size_bytes: int) -> Matrix:
         found = np.full((len(cloud.places),) * 2, np.nan)
         for pairs in tournament(len(cloud.places)):
-            for (i, j), round_trip_ns in zip(pairs, _round_trips_ns(cloud, pairs, size_bytes), strict=True):
-                stretched = round_trip_ns * (1 + random.exponential(jitter, repeats))
-                found[i, j] = robust(stretched * np.where(random.random(repeats) < SPIKE_SHARE, SPIKE, 1.0))
+            for pair, round_trip_ns in zip(pairs, probed(pairs, size_bytes, size_bytes), strict=True):
+                found[pair] = round_trip_ns
         return found
 
-    return costs_of(cloud.places, measure(PROBE_BYTES), measure(large_bytes) if large_bytes else None, large_bytes)
+    if not large_bytes:
+        return costs_of(cloud.places, measure(PROBE_BYTES), None, 0)
+    costs = costs_of(cloud.places, measure(PROBE_BYTES), measure(large_bytes), large_bytes)
+
+    def crossing(pairs: Pairs) -> list[float]:
+        size_bytes = CROSSING * large_bytes
+        begin_ns = min(costs.latency_ns[pair] for pair in pairs)
+        both = zip(pairs, probed(pairs, size_bytes, PROBE_BYTES), strict=True)
+        return [(round_trip_ns - costs.latency_ns[pair] - begin_ns) / size_bytes for pair, round_trip_ns in both]
+
+    return replace(costs, network=infer_network(costs, crossing))
 
 
-def _round_trips_ns(cloud: Cloud, pairs: Pairs, size_bytes: int) -> list[int]:
-    chunks = [Chunks(1, size_bytes, (source,), pair) for pair in pairs for source in pair]
+def _round_trips_ns(cloud: Cloud, pairs: Pairs, there_bytes: int, back_bytes: int) -> list[int]:
+    sizes = (there_bytes, back_bytes)
+    chunks = [
+        Chunks(1, size_bytes, (source,), tuple(sorted(pair)))
+        for pair in pairs
+        for source, size_bytes in zip(pair, sizes, strict=True)
+    ]
     builder = Builder("probe", cloud.topology, chunks, cloud.places)
     answers = []
     for number, (i, j) in enumerate(pairs):

@@ -50,6 +50,7 @@ from hostagent.protocol.messages.transfers import (
     finish,
     fragment_bytes,
     fragment_offset,
+    late_fragments,
     stream_of,
     transfer_of,
 )
@@ -78,6 +79,7 @@ def message_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
         else:
             reason = take_fragment(core, frame, length, now_ns)
     if reason != 0:
+        core.unused_bytes += length
         counter = address + REJECTED_AT + 8 * (reason - 1)
         store_i64(counter, 0, load_i64(counter, 0) + 1)
     return reason
@@ -123,6 +125,7 @@ def take_fragment(core: Any, frame: int, length: int, now_ns: int) -> Any:
         reason = take_data(core, source, message, fragment, frame, length)
     if reason == DUPLICATE:
         core.duplicate_fragments += 1
+        core.unused_bytes += length
     elif reason != 0:
         return reason
     note_packet(core, source, packet)
@@ -157,6 +160,7 @@ def take_envelope(core: Any, source: int, message: int, frame: int, length: int)
     envelope.agreement = load_be32(frame + AGREEMENT_AT)
     envelope.call = load_be32(frame + CALL_AT)
     envelope.transfer = NONE
+    core.late_fragments_received += late_fragments(core, message_bytes, eager_bytes)
     if message != stream.match_next and eager_bytes > 0:
         copy_bytes(eager_buffer(core, source, message), frame + ENVELOPE_END_AT, eager_bytes)
     match_arrived(core, source, message, frame + ENVELOPE_END_AT)

@@ -36,19 +36,25 @@ STATISTICS = (
     "frames_sent",
     "bytes_sent",
     "fragments_sent",
+    "late_fragments_sent",
     "acknowledgements_sent",
     "retransmissions_sent",
+    "retransmitted_bytes",
     "retransmissions_by_timeout",
     "retransmissions_by_overtaking",
     "spurious_retransmissions",
     "frames_received",
     "bytes_received",
+    "late_fragments_received",
     "duplicate_fragments",
+    "unused_bytes",
     "acknowledgements_received",
     "sends_finished",
     "receives_finished",
     "resumptions",
 )
+"""``late_fragments``: what messages have more of because the peer had no buffer for data in their envelopes.
+``unused_bytes``: of duplicates, and of frames that were left aside."""
 
 CORE = np.dtype(
     [

@@ -69,6 +69,13 @@ def eager_capacity(core: Any) -> Any:
 
 
 @njit(internal=True)
+def late_fragments(core: Any, length: int, eager_bytes: int) -> Any:
+    """How many fragments more a message has than if its envelope carried all the data it can."""
+    most = min(length, eager_capacity(core))
+    return count_fragments(core, length, eager_bytes) - count_fragments(core, length, most)
+
+
+@njit(internal=True)
 def count_fragments(core: Any, length: int, eager_bytes: int) -> Any:
     """Number of fragments of a message of ``length`` bytes, the first ``eager_bytes`` of which go with its envelope."""
     whole = data_bytes(core)

@@ -47,6 +47,7 @@ from hostagent.protocol.messages.transfers import (
     envelope_of,
     fragment_bytes,
     fragment_offset,
+    late_fragments,
     removed,
     stream_of,
     transfer_of,
@@ -135,10 +136,13 @@ def send_of_stream(core: Any, peer: int, out: int, end: int, count: int, consume
             slot, fragment = int(loss.transfer), int(loss.fragment)
             stream.lost_first += 1
             core.retransmissions_sent += 1
+            core.retransmitted_bytes += frame_bytes(core, slot, fragment)
         elif under_way >= MOST_PACKETS:
             break
         elif may_begin(stream):
             slot, fragment = begin_send(core, stream), 0
+            send = transfer_of(core, slot)
+            core.late_fragments_sent += late_fragments(core, send.length, send.eager_bytes)
         else:
             slot, fragment = next_granted(core, stream)
             if slot == NONE:
@@ -190,6 +194,15 @@ def next_granted(core: Any, stream: Any) -> Any:
 
 
 @njit(internal=True)
+def frame_bytes(core: Any, slot: int, fragment: int) -> Any:
+    """The length of a fragment's frame."""
+    send = transfer_of(core, slot)
+    if fragment == 0:
+        return ENVELOPE_END_AT + send.eager_bytes
+    return DATA_AT + fragment_bytes(core, send, fragment)
+
+
+@njit(internal=True)
 def send_fragment(core: Any, peer: int, slot: int, fragment: int, out: int, count: int, now_ns: int) -> Any:
     """Build a fragment's frame and hand it over; returns how many have been."""
     send = transfer_of(core, slot)
@@ -202,11 +215,10 @@ def send_fragment(core: Any, peer: int, slot: int, fragment: int, out: int, coun
         store_be32(frame + AGREEMENT_AT, send.agreement)
         store_be32(frame + CALL_AT, send.call)
         copy_bytes(frame + ENVELOPE_END_AT, send.address, send.eager_bytes)
-        length = ENVELOPE_END_AT + send.eager_bytes
     else:
-        size = fragment_bytes(core, send, fragment)
-        copy_bytes(frame + DATA_AT, send.address + fragment_offset(core, send, fragment), size)
-        length = DATA_AT + size
+        offset = fragment_offset(core, send, fragment)
+        copy_bytes(frame + DATA_AT, send.address + offset, fragment_bytes(core, send, fragment))
+    length = frame_bytes(core, slot, fragment)
     write_end(core, frame, length)
     core.fragments_sent += 1
     return emit(core, out, count, frame, length)

@@ -72,10 +72,12 @@ def core_receive(address: int, frame: int, length: int, now_ns: int) -> Any:
         if kind != ERROR:
             reason = take_answer(core, kind, frame, length, now_ns)
         elif length != LANES_AT:
+            core.unused_bytes += length
             take_error(core, frame)
         else:
             reason = REJECT_LENGTH
     if reason != 0:
+        core.unused_bytes += length
         count_rejected(address, reason)
     return reason
 
@@ -122,6 +124,7 @@ def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> A
     if is_marked(frame):
         note_mark(core, chunk.sent_ns, now_ns)
     if kind == WAITING:
+        core.unused_bytes += length
         take_waiting(core, number, frame, now_ns)
         return 0
     take_result(core, number, frame, now_ns)

@@ -40,6 +40,7 @@ STATISTICS = (
     "frames_sent",
     "bytes_sent",
     "retransmissions_sent",
+    "retransmitted_bytes",
     "retransmissions_by_timeout",
     "retransmissions_by_overtaking",
     "results_received",
@@ -47,10 +48,12 @@ STATISTICS = (
     "waiting_received",
     "marks_received",
     "errors_received",
+    "unused_bytes",
     "chunks_stored",
     "operations_finished",
     "resumptions",
 )
+"""``unused_bytes``: of all received frames but a chunk's first result."""
 
 CORE = np.dtype(
     [

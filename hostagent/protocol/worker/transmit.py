@@ -177,6 +177,7 @@ def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
         chunk.first_sent_ns = now_ns
     else:
         core.retransmissions_sent += 1
+        core.retransmitted_bytes += chunk.length
     enter_list(core, place, REPEATED if chunk.tries > 0 else FRESH)
     chunk.tries += 1
     core.frames_sent += 1

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from hostagent.protocol.messages import COLLECTIVE_TAGS
+from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
+from hostagent.protocol.messages.records import eager_messages
 from hostagent.protocol.worker import FAILED_MISMATCH
 from tests.generators.message_schedules import draw
 from tests.labs import message_core
@@ -95,6 +97,15 @@ def test_many_mebibytes_under_loss_arrive_whole() -> None:
     fragments = 2 * (8 << 20) // (4 * 1024)
     repeats = sum(core.statistics()["retransmissions_sent"] for core in lab.cores)
     assert repeats < fragments / 2
+    counts = [core.statistics() for core in lab.cores]
+    sent, received = (
+        sum(
+            each[f"bytes_{way}"] - each[besides] - ACKNOWLEDGEMENT_FRAME_BYTES * each[f"acknowledgements_{way}"]
+            for each in counts
+        )
+        for way, besides in (("sent", "retransmitted_bytes"), ("received", "unused_bytes"))
+    )
+    assert sent == received > 2 * (8 << 20)
 
 
 def test_a_path_slower_than_the_first_estimate_is_learnt() -> None:
@@ -102,6 +113,24 @@ def test_a_path_slower_than_the_first_estimate_is_learnt() -> None:
     lab = exchange(Schedule(workers=2, lanes=64, delay_ticks=100), 1 << 16)
     assert sum(core.statistics()["retransmissions_sent"] for core in lab.cores) < 200
     assert lab.now_ns < 60_000 * TICK_NS
+
+
+def test_messages_beyond_the_buffers_for_envelopes_have_a_fragment_more() -> None:
+    lab, _ = make_lab(Schedule(workers=2))
+    sender, receiver = lab.cores
+    data, got = np.zeros(20, np.uint8), np.zeros(20, np.uint8)
+    for _ in range(100):
+        sender.send(1, data)
+    lab.pump(0)
+    while sender.statistics()["fragments_sent"] < 100:
+        assert lab.step()
+    for _ in range(100):
+        receiver.receive_message(0, got)
+    lab.pump(1)
+    while sender.statistics()["sends_finished"] < 100:
+        assert lab.step()
+    late = 100 - eager_messages(2)
+    assert sender.statistics()["late_fragments_sent"] == receiver.statistics()["late_fragments_received"] == late
 
 
 def test_messages_that_changed_places_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

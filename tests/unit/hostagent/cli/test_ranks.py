@@ -33,10 +33,12 @@ def test_from_a_probe_to_files(folder, capsys):
 
 
 def test_evaluate(folder, capsys):
-    assert run(["ranks", "evaluate", "--cloud", "2x2x2", "--seeds", "1", "--json"]) == 0
+    assert run(["ranks", "evaluate", "--cloud", "2x2x2", "--seeds", "1", "--compute", "0.5", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["algorithm"] for row in rows] == ["ring", "hd", "tree", "bcube"]
     assert all(row["measured"] >= 1 for row in rows)
+    steps = [(500 + row["given_us"]) / (500 + row["reordered_us"]) for row in rows]
+    assert [row["step"] for row in rows] == pytest.approx(steps)
 
 
 def test_an_algorithm_that_cannot_be_is_left_out(folder, capsys):

@@ -10,9 +10,9 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.generators import ring, switch_allreduce
 from emulator.network.schedule.parts import Chunks, ScheduleError
-from emulator.network.topology.builders import star, tree
+from emulator.network.topology.builders import leaf_spine, star, tree
 from hostagent.collectives.execute import executor as module
-from hostagent.collectives.execute.executor import Executor, summing_switch
+from hostagent.collectives.execute.executor import Executor, ranks_of, switch_of, tasks_of_switches
 
 
 @pytest.fixture
@@ -65,10 +65,25 @@ def test_a_rank_has_another_place_in_the_schedule(rank_0_of_3, monkeypatch):
 
 def test_switches_that_sum(rank_0_of_3):
     schedule = switch_allreduce(star(3), 60)
-    assert summing_switch(schedule, 0) == "s0"
-    with pytest.raises(ScheduleError, match=r"tasks\[0\].route: nothing is said about switch s0"):
+    assert tasks_of_switches(schedule) == {"s0": [0]}
+    with pytest.raises(ScheduleError, match="nothing is said about switch s0"):
         Executor(schedule, switches={"s1": {}})
     executor = Executor(schedule, switches={"s0": {"group_desc": "at s0"}})
-    assert [group.group_desc for group in executor.groups] == ["at s0"]
-    with pytest.raises(ScheduleError, match=r"tasks\[0\].route: 3 switches sum; live, each tree has one"):
-        summing_switch(switch_allreduce(tree((2, 2)), 60), 0)
+    assert [group.group_desc for group in executor.groups("s0")] == ["at s0"]
+    assert executor.groups() == executor.groups("s1") == []
+    with pytest.raises(ScheduleError, match=r"tasks\[0\].route: 3 switches are on its links; live, each message"):
+        switch_of(switch_allreduce(tree((2, 2)), 60), 0)
+
+
+def test_messages_go_through_the_switch_on_their_route(rank_0_of_3, monkeypatch):
+    sent = []
+    monkeypatch.setattr(dist, "isend", lambda tensor, rank, group: sent.append((rank, group.group_desc)))
+    builder = Builder("leaf", leaf_spine(2, 2, 1), [Chunks(1, 8, (0,), (1,))], ("h0", "h1", "h2"))
+    builder.send(0, 1, [0])
+    schedule = builder.build()
+    assert (tasks_of_switches(schedule), ranks_of(schedule, [0])) == ({"leaf0": [0]}, [0, 1])
+    Executor(schedule, switches={"leaf0": {"group_desc": "at leaf0"}}).run({0: torch.zeros(2)})
+    assert sent == [(1, "at leaf0")]
+    builder.send(1, 2, [0])
+    with pytest.raises(ScheduleError, match=r"tasks\[1\].route: 3 switches are on its links"):
+        tasks_of_switches(builder.build())

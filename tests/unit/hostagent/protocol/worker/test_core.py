@@ -172,9 +172,13 @@ def test_duplicate_and_senseless_results_are_counted_and_ignored() -> None:
     for length in range(len(good)):
         assert core.receive(good[:length], 0) == "length"
     assert core.receive(good + b"\0", 0) == "length"
+    refused_bytes = core.statistics()["unused_bytes"]
+    assert refused_bytes > sum(range(len(good)))
     assert core.receive(good, 0) == ""
+    assert core.statistics()["unused_bytes"] == refused_bytes
     assert core.receive(good, 0) == "not_in_flight"
     statistics = core.statistics()
+    assert statistics["unused_bytes"] == refused_bytes + len(good)
     assert statistics["duplicate_results"] == 1
     assert statistics["rejected_not_in_flight"] == 5
     assert core.completions() == [(0, 0)]
