@@ -44,6 +44,7 @@ OF_THE_AGGREGATOR = (
         "rack_of",
         "way",
         "tree",
+        "leaves",
         "overflow",
         "slots",
         "report",
@@ -125,6 +126,11 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     WAY,
     TREE,
     option(
+        "--leaves",
+        metavar="KIND,..",
+        help="Aggregators below the root of --tree: p4, pspin or server; one for each level as p4,pspin. Default: p4.",
+    ),
+    option(
         "--overflow",
         metavar="KIND",
         help="Aggregator of what the P4 switch has no slots for: server or pspin. Default: jobs get smaller windows.",
@@ -181,6 +187,7 @@ def run(
     rack_of: str | None = None,
     way: str = "ring",
     tree: tuple[int, ...] = (),
+    leaves: str | None = None,
     overflow: str | None = None,
     slots: int | None = None,
     checkpoint: Path | None = None,
@@ -204,6 +211,7 @@ def run(
       netsum run -n 4 --aggregator server train.py
       netsum run --tree 2x4 train.py
       netsum run --tree 2x4 --aggregator server train.py
+      netsum run --tree 2x2 --leaves pspin train.py
       netsum run -n 4 --slots 16 --overflow server train.py
       netsum run -n 4 --report run.html train.py
       netsum run -n 4 --faults faults.yaml --report report.json train.py
@@ -254,6 +262,7 @@ def run(
         controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank)), *_slots(slots)),
         rack_of=rack_of_rank,
         tree=tree,
+        leaves=tuple(leaves.split(",")) if leaves is not None else (),
         overflow=overflow or "",
         interfaces=tuple(interface or ()),
         loads=loads,

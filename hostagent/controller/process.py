@@ -81,7 +81,7 @@ class ControllerOptions:
     """How racks exchange sums, where there are several."""
     tree: tuple[int, ...] = ()
     """Of a tree of aggregators: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
-    order of ``regular_tree``. All below the root are P4 switches."""
+    order of ``regular_tree``."""
     overflow: bool = False
     """``aggregator`` is a rack server's and a P4 switch's: the server has the slots that the switch lacks."""
     slots: int | None = None
@@ -196,7 +196,7 @@ def make_driver(options: ControllerOptions) -> Driver:
         return _make_tree(options, kind, address)
     if options.overflow:
         drivers = _drivers(options, kind, address)
-        if len(drivers) != 2 or kind != SCHEME:
+        if [type(driver) for driver in drivers] != [AggregatorDriver, P4RuntimeDriver]:
             raise OptionError(
                 f"--aggregator {options.aggregator!r}: --overflow needs {SCHEME}://SERVER,p4runtime://SWITCH"
             )
@@ -223,17 +223,17 @@ def _p4_driver(options: ControllerOptions, address: str) -> P4RuntimeDriver:
 
 
 def _drivers(options: ControllerOptions, kind: str, addresses: str) -> list[Driver]:
-    """Of the aggregator above all others, and of the P4 switches below it."""
+    """Of several addresses, each of which has a scheme or that of the one before it."""
     drivers: list[Driver] = []
     for text in addresses.split(","):
         scheme, separator, address = text.rpartition("://")
         kind = scheme if separator else kind
         if kind == "p4runtime":
             drivers.append(_p4_driver(options, address))
-        elif drivers:
-            raise OptionError(f"--aggregator {options.aggregator!r}: below the first one all are p4runtime://")
-        else:
+        elif kind == SCHEME:
             drivers.append(AggregatorDriver("{}:{}".format(*_address("--aggregator", address))))
+        else:
+            raise OptionError(f"--aggregator {options.aggregator!r}: {kind!r} is neither p4runtime nor {SCHEME}")
     return drivers
 
 

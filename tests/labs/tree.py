@@ -42,6 +42,8 @@ P4_LANES, P4_SLOTS = 64, 16
 PORTS = 512
 CORE_TURN_NS = 10_000
 
+MakeCore = Callable[[int, TxPortTable], Aggregator]
+
 
 class Box(Protocol):
     """One aggregator of the tree."""
@@ -107,20 +109,21 @@ def program() -> CompiledProgram:
 class CoreBox:
     """A core of ours, by the terms that the controller's driver gives it."""
 
-    def __init__(self, make: Callable[[int, TxPortTable], Aggregator], lanes: int) -> None:
+    def __init__(self, make: MakeCore, lanes: int) -> None:
         self._make, self._lanes = make, lanes
         self._now_ns = 0
         self.restart()
 
     def restart(self) -> None:
         self._table, self._ports = TxPortTable(), dict[int, MemoryPort]()
-        self._core = self._make(self._lanes, self._table)
+        self.core = self._make(self._lanes, self._table)
 
     def install(self, entries: JobConfig) -> None:
-        for child in entries.children:
-            if child.port not in self._ports:
-                self._ports[child.port] = MemoryPort(parse_port(f"{child.port}=memory:lab"), self._table)
-        self._core.install(terms_of(entries, self._lanes))
+        above = [entries.parent.port] if entries.parent is not None else []
+        for port in [*above, *(child.port for child in entries.children)]:
+            if port not in self._ports:
+                self._ports[port] = MemoryPort(parse_port(f"{port}=memory:lab"), self._table)
+        self.core.install(terms_of(entries, self._lanes))
 
     def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         batch = FrameBatch(1)
@@ -128,10 +131,10 @@ class CoreBox:
         for memory_port in self._ports.values():
             port_refresh(memory_port.address)
         self._now_ns += CORE_TURN_NS
-        due_ns = self._core.process(batch, self._now_ns)
+        due_ns = self.core.process(batch, self._now_ns)
         while due_ns is not None:
             self._now_ns = due_ns
-            due_ns = self._core.process(FrameBatch(1), due_ns)
+            due_ns = self.core.process(FrameBatch(1), due_ns)
         answers = []
         for number, memory_port in self._ports.items():
             memory_port.flush()
@@ -139,9 +142,14 @@ class CoreBox:
         return answers
 
 
-def below(make: Callable[[int, TxPortTable], Aggregator]) -> Callable[[int, int], Box]:
+def below(make: MakeCore) -> Callable[[int, int], Box]:
     """Switches that follow the rules in plain Python below a core of ours."""
     return lambda lanes, index: plain(lanes, index) if index else CoreBox(make, lanes)
+
+
+def above(make: MakeCore) -> Callable[[int, int], Box]:
+    """A root that follows the rules in plain Python above cores of ours."""
+    return lambda lanes, index: CoreBox(make, lanes) if index else plain(lanes, index)
 
 
 def plain(lanes: int, index: int = 0) -> Box:

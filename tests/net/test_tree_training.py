@@ -1,4 +1,4 @@
-"""``netsum run --tree``: training through a tree of P4 switches, of which some are killed on the way."""
+"""``netsum run --tree``: training through a tree of aggregators, of which some are killed on the way."""
 
 from __future__ import annotations
 
@@ -45,19 +45,32 @@ dist.destroy_process_group()
 
 
 @pytest.mark.parametrize(
-    ("root", "victims"),
+    ("tree", "root", "leaves", "victims"),
     [
-        pytest.param("p4", (0,), id="root", marks=pytest.mark.slow),
-        pytest.param("p4", (0, 2), id="root and leaf"),
-        pytest.param("server", (0, 1), id="server and leaf"),
-        pytest.param("pspin", (), id="PsPIN", marks=pytest.mark.slow),
+        pytest.param("2x2", "p4", "p4", (0,), id="root", marks=pytest.mark.slow),
+        pytest.param("2x2", "p4", "p4", (0, 2), id="root and leaf"),
+        pytest.param("2x2", "server", "p4", (0, 1), id="server and leaf"),
+        pytest.param("2x2", "pspin", "p4", (), id="PsPIN", marks=pytest.mark.slow),
+        pytest.param("2x2", "p4", "server", (2,), id="server below P4"),
+        pytest.param("2x1x2", "server", "pspin,p4", (1,), id="P4 below PsPIN below server", marks=pytest.mark.slow),
     ],
 )
-def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, root: str, victims: tuple[int, ...]) -> None:
+def test_a_tree_sums_right_whatever_restarts(
+    tmp_path: Path, tree: str, root: str, leaves: str, victims: tuple[int, ...]
+) -> None:
     script, report = tmp_path / "train.py", tmp_path / "report.json"
     script.write_text(SCRIPT)
-    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x2", "--lanes", "256"]
-    command += ["--aggregator", root, "--report", str(report), str(script), "120" if victims else "20"]
+    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", tree, "--lanes", "256"]
+    command += [
+        "--aggregator",
+        root,
+        "--leaves",
+        leaves,
+        "--report",
+        str(report),
+        str(script),
+        "120" if victims else "20",
+    ]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert run.stdout is not None
     said = [run.stdout.readline()]
@@ -69,7 +82,8 @@ def test_a_tree_sums_right_whatever_restarts(tmp_path: Path, root: str, victims:
     assert sorted(line for line in out.splitlines() if "right" in line) == [f"rank {r} right" for r in range(4)], said
     assert err.count("was killed by SIGKILL; restarted") == len(victims), err
     counters = json.loads(report.read_text())
-    assert len(counters["switches"]) == 3
+    assert len(counters["switches"]) == (3 if tree == "2x2" else 5)
+    assert all(counters["switches"])
     job = max(counters["jobs"], key=lambda each: each["size"])
     assert job["verdicts"]["from_parent"] > 0
 
