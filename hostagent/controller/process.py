@@ -38,7 +38,7 @@ from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.protocol.services.aggregator import WAYS
 from hostagent.protocol.tree import TreeRefused, regular_tree
-from hostagent.protocol.window import MOST_BY_SOCKETS, default_max_window
+from hostagent.protocol.window import MOST_BY_SOCKETS, MOST_RANKS, default_max_window
 from hostagent.transport.session.session import host_identity
 
 READY_TIMEOUT_S = 90.0
@@ -132,7 +132,12 @@ async def _serve(options: ControllerOptions) -> int:
     full_length = options.full_length_no_data or options.program.p4info is not None  # p4c's output runs on bmv2
     offers = tuple(replace(offer_from(text), leads_on=options.overflow) for text in options.ports)
     core = Controller(
-        Settings(host_identity(), _window(options.max_window, offers), not full_length),
+        Settings(
+            host_identity(),
+            _window(options.max_window, offers),
+            not full_length,
+            len(offers) if options.tree else MOST_RANKS,
+        ),
         offers,
         now_ns=time.monotonic_ns(),
         wall_s=int(time.time()),

@@ -140,9 +140,10 @@ def _check(options: RunOptions) -> None:
     choice = choose(options.aggregator)
     if options.ranks < 1:
         raise LaunchError(f"-n {options.ranks}: at least one rank is needed")
-    if options.ranks > MOST_RANKS:
+    if options.ranks > MOST_RANKS and not options.tree:
         raise LaunchError(
-            f"-n {options.ranks}: a job has at most {MOST_RANKS} ranks, a bit for each in the aggregator's slots"
+            f"-n {options.ranks}: a job has at most {MOST_RANKS} ranks, a bit for each in the aggregator's slots; a "
+            "--tree of P4 switches has more"
         )
     if not options.module and not Path(options.script).is_file():
         raise LaunchError(f"there is no script {options.script}")
@@ -212,7 +213,11 @@ def _check_tree(options: RunOptions, kind: str) -> None:
         regular_tree(options.tree)
     except TreeRefused as error:
         raise LaunchError(f"--tree: {error}") from None
-    _choose_leaves(options)
+    leaves = _choose_leaves(options)
+    if options.ranks > MOST_RANKS and not (kind == "p4" and all(leaf.is_p4 for leaf in leaves)):
+        raise LaunchError(
+            f"--tree: more than {MOST_RANKS} ranks, here {options.ranks}, are for trees of P4 switches alone"
+        )
 
 
 def _choose_leaves(options: RunOptions) -> tuple[Choice, ...]:

@@ -32,7 +32,7 @@ from hostagent.protocol.reference import (
     ReferenceParent,
     ReferenceServer,
 )
-from hostagent.protocol.services.aggregator import Aggregator
+from hostagent.protocol.services.aggregator import Aggregator, ServiceTerms
 from hostagent.protocol.tree import TreeSwitch, regular_tree
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.protocol import JOB, Controller, Lab, Schedule, make_lab
@@ -109,13 +109,13 @@ def program() -> CompiledProgram:
 class CoreBox:
     """A core of ours, by the terms that the controller's driver gives it."""
 
-    def __init__(self, make: MakeCore, lanes: int) -> None:
+    def __init__(self, make: MakeCore, lanes: int, table: TxPortTable | None = None) -> None:
         self._make, self._lanes = make, lanes
         self._now_ns = 0
-        self.restart()
+        self.restart(table)
 
-    def restart(self) -> None:
-        self._table, self._ports = TxPortTable(), dict[int, MemoryPort]()
+    def restart(self, table: TxPortTable | None = None) -> None:
+        self._table, self._ports = table or TxPortTable(), dict[int, MemoryPort]()
         self.core = self._make(self._lanes, self._table)
 
     def install(self, entries: JobConfig) -> None:
@@ -166,10 +166,15 @@ class Boxes:
     ``workers + i`` leads from switch i to its parent."""
 
     def __init__(
-        self, fan_out: tuple[int, ...], job: ReferenceJob, make: Callable[[int, int], Box], lanes: int
+        self,
+        fan_out: tuple[int, ...],
+        job: ReferenceJob,
+        make: Callable[[int, int], Box],
+        lanes: int,
+        service: ServiceTerms | None = None,
     ) -> None:
         """``make`` is given the lanes and the switch's index."""
-        self.job = job
+        self.job, self._service = job, service
         self.workers = len(job.children)
         zero = all(child.zero_checksum_allowed for child in job.children)
         self.switches = regular_tree(fan_out, zero_checksum_allowed=zero)
@@ -191,7 +196,7 @@ class Boxes:
             for rank, child in enumerate(job.children)
         )
         place = (JOB, 0, epoch, base, job.window, 0, job.short_allowed, job.switch_mac, job.switch_ip)
-        return JobConfig(*place, children)
+        return JobConfig(*place, children, self._service)
 
     def install_all(self, epoch: int, base: int) -> None:
         for index, part in self.parts(epoch, base).items():

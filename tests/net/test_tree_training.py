@@ -88,6 +88,55 @@ def test_a_tree_sums_right_whatever_restarts(
     assert job["verdicts"]["from_parent"] > 0
 
 
+MANY = """
+import sys
+import torch, torch.distributed as dist
+dist.init_process_group("netsum")
+rank, size = dist.get_rank(), dist.get_world_size()
+values = torch.arange(20_000, dtype=torch.float32) % 1000
+for step in range(3):
+    tensor = values + rank
+    dist.all_reduce(tensor)
+    assert torch.equal(tensor, values * size + size * (size - 1) / 2), step
+parts = [torch.zeros(3) for _ in range(size)]
+dist.all_gather(parts, torch.full((3,), float(rank)))
+assert [int(each[0]) for each in parts] == list(range(size))
+if rank == 0:
+    dist.send(torch.tensor([7.0]), size - 1)
+elif rank == size - 1:
+    tensor = torch.zeros(1)
+    dist.recv(tensor, 0)
+    assert tensor.item() == 7
+infinite = torch.full((5,), float("inf") if rank == size - 2 else 1.0)
+dist.all_reduce(infinite)
+assert torch.isinf(infinite).all()
+dist.barrier()
+sys.stdout.write(f"rank {rank} right\\n")
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("tree", "ranks"), [("2x36", 72), ("2x2x2x2", 16)])
+def test_more_ranks_than_a_bitmap_has_bits_and_four_levels(tmp_path: Path, tree: str, ranks: int) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(MANY)
+    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", tree, "--lanes", "256", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    said = sorted(line for line in done.stdout.splitlines() if "right" in line)
+    assert said == sorted(f"rank {rank} right" for rank in range(ranks))
+
+
+def test_more_ranks_than_bits_need_p4_switches(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("")
+    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x40", "--leaves", "server", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "more than 64 ranks, here 80, are for trees of P4 switches alone" in done.stderr
+
+
 def test_a_wrong_number_of_ranks_is_a_clear_error(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("")

@@ -250,8 +250,10 @@ class JobTerms:
         if self.parent is None:
             return ""
         workers = self.parent.workers
-        if not workers or len(set(workers)) < len(workers) or not all(0 <= each < MOST_CHILDREN for each in workers):
-            return f"workers {workers} behind the parent: use one or more numbers from 0 to {MOST_CHILDREN - 1}"
+        if not workers:
+            return "all workers are below this leaf, and what leads to its parent is known by those that are not"
+        if len(set(workers)) < len(workers) or not all(0 <= each < MOST_CHILDREN for each in workers):
+            return f"workers {workers} behind the parent: use different numbers from 0 to {MOST_CHILDREN - 1}"
         if self.parent.elsewhere & self.full or any(child.child in workers for child in self.children):
             return f"workers {workers} behind the parent: a child here has one of these numbers or bits"
         if not 0 <= self.parent.port < MAX_PORTS or any(child.port == self.parent.port for child in self.children):

@@ -51,7 +51,7 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
 @njit(forceinline=True)
 def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload: int) -> None:
     """One answer. ``what`` and ``about`` as in ``answer``."""
-    is_short = what & NO_LANES != 0 and job.short_allowed != 0
+    is_short = what & NO_LANES != 0 and job.short_allowed != 0 and job.elsewhere == 0
     cell = begin_answer(server, job, bit, what, about, is_short)
     if cell == 0:
         return

@@ -28,6 +28,7 @@ from tests.labs.tree import CoreBox, Plain
 LANES, SLOTS, PORTS = 64, 16, 8
 JOB, ROW, UP = 9, 3, 7
 SCHEDULES, FRAMES = 40, 200
+OPERATORS = (Operator.SUM, Operator.SUM, Operator.MAX, Operator.SERVED, Operator.SUM, Operator.ANNOUNCE)
 MAC, IP = 0x026E73FFFFFE, 0x0A4EFFFE
 
 
@@ -82,8 +83,9 @@ class Traffic:
             self.head = (self.head + 1) % 2**32
         window = entries.window
         chunk = (self.head + rng.choice((0, 0, 0, 0, 0, 1, -1, window, 2 * window, -2 * window))) % 2**32
-        operator = Operator.MAX if chunk % 3 == 2 else Operator.SUM
-        no_data = kind == Kind.CONTRIBUTION and operator == Operator.SUM and rng.random() < 0.25
+        operator = OPERATORS[chunk % len(OPERATORS)]
+        is_sum = operator in (Operator.SUM, Operator.SERVED)
+        no_data = kind in (Kind.CONTRIBUTION, Kind.RESULT) and is_sum and rng.random() < 0.25
         header = Header(
             kind,
             JOB,
@@ -95,7 +97,9 @@ class Traffic:
             flags=FLAG_NO_DATA if no_data else 0,
             peer=self._peer() if kind in FORWARDED_KINDS else 0,
         )
-        lanes = np.frombuffer(rng.randbytes(4 * LANES), np.uint32)
+        lanes = np.frombuffer(rng.randbytes(4 * LANES), np.uint32).copy()
+        if kind == Kind.ERROR:
+            lanes[2:4] &= 0xFFFF  # two children
         if kind in FORWARDED_KINDS or (no_data and entries.short_allowed):
             lanes = lanes[:0]
         if from_parent:

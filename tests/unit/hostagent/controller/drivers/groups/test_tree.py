@@ -16,6 +16,7 @@ from hostagent.controller.drivers.driver import AggregatorCounters
 from hostagent.controller.drivers.groups.tree import TreeDriver, split_job
 from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.controller.drivers.p4.entries import job_entry, replicas_of
+from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.tree import TreeRefused, TreeSwitch, check_tree, regular_tree
 
 
@@ -61,6 +62,15 @@ def test_a_job_of_one_leaf_is_summed_there_and_others_at_the_root() -> None:
     above = parts[2].parent
     assert above is not None
     assert (above.workers, above.elsewhere, parts[2].children[0].bit_mask) == ((0, 1), 0b011, 0b100)
+
+
+def test_a_job_of_a_service_has_the_root_of_the_tree_which_alone_knows_the_service() -> None:
+    config = replace(entries(4, 3), service=ServiceTerms("one"))
+    parts = split_job(config, regular_tree((2, 2)))
+    assert {index: part.service for index, part in parts.items()} == {0: config.service, 2: None}
+    above = parts[2].parent
+    assert above is not None
+    assert (above.workers, above.elsewhere) == ((), 0)
 
 
 def test_a_port_of_no_switch_is_named() -> None:

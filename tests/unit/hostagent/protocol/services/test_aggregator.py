@@ -23,8 +23,8 @@ def test_terms_with_a_parent_come_back_from_their_message() -> None:
 @pytest.mark.parametrize(
     ("parent", "problem"),
     [
-        (replace(PARENT, workers=()), "one or more numbers"),
-        (replace(PARENT, workers=(2, 2)), "one or more numbers"),
+        (replace(PARENT, workers=()), "all workers are below this leaf"),
+        (replace(PARENT, workers=(2, 2)), "use different numbers"),
         (replace(PARENT, workers=(2, 64)), "from 0 to 63"),
         (replace(PARENT, workers=(1, 2)), "one of these numbers or bits"),
         (replace(PARENT, port=2), "the parent's port 2 can't be, or is a child's"),
