@@ -33,10 +33,12 @@ class RackTree:
             self.server.remove(other)
         ports = sorted(range(1, 1 + prod(self._fan_out)), key=lambda port: port % self._fan_out[-1])  # leaf by leaf
         children = tuple(replace(child, port=port) for child, port in zip(job.children, ports, strict=False))
-        terms = ServiceTerms(service, workers=64, quota_bytes=MEMORY_BYTES)
+        job = replace(job, children=children)
         if self._boxes is None:
-            self._boxes = Boxes(self._fan_out, replace(job, children=children), self._make, self._lanes, terms)
+            terms = ServiceTerms(service, workers=64, quota_bytes=MEMORY_BYTES)
+            self._boxes = Boxes(self._fan_out, job, self._make, self._lanes, terms)
         else:
+            self._boxes.job = job
             self._boxes.install_all(job.epoch, job.base)
 
     def _make(self, lanes: int, index: int) -> Box:
