@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -186,7 +185,7 @@ def run(
     racks: int = 1,
     rack_of: str | None = None,
     way: str = "ring",
-    tree: tuple[int, ...] = (),
+    tree: tuple[int | tuple[int, ...], ...] = (),
     leaves: str | None = None,
     overflow: str | None = None,
     slots: int | None = None,
@@ -275,13 +274,19 @@ def run(
     return run_training(options)
 
 
-def _ranks(ranks: int | None, tree: tuple[int, ...]) -> int:
-    """Number of training processes. Raises UsageError where a tree has another number."""
+def _ranks(ranks: int | None, tree: tuple[int | tuple[int, ...], ...]) -> int:
+    """Number of training processes. Raises UsageError where a tree has another number, or is none."""
+    from hostagent.protocol.tree import TreeRefused, tree_text, workers_of
+
     if not tree:
         return ranks or 2
-    if ranks is not None and ranks != prod(tree):
-        raise UsageError(f"{'x'.join(map(str, tree))} has {prod(tree)} ranks, but -n says {ranks}", "--tree")
-    return prod(tree)
+    try:
+        count = sum(workers_of(tree))
+    except TreeRefused as error:
+        raise UsageError(str(error), "--tree") from None
+    if ranks is not None and ranks != count:
+        raise UsageError(f"{tree_text(tree)} has {count} ranks, but -n says {ranks}", "--tree")
+    return count
 
 
 def _check_aggregator(text: str, lanes: int | None) -> Choice:

@@ -37,7 +37,7 @@ from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDrive
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.protocol.services.aggregator import WAYS
-from hostagent.protocol.tree import TreeRefused, regular_tree
+from hostagent.protocol.tree import FanOut, TreeRefused, regular_tree, tree_text
 from hostagent.protocol.window import MOST_BY_SOCKETS, MOST_RANKS, default_max_window
 from hostagent.transport.session.session import host_identity
 
@@ -79,8 +79,8 @@ class ControllerOptions:
     die_with_parent: bool = False
     way: str = WAYS[0]
     """How racks exchange sums, where there are several."""
-    tree: tuple[int, ...] = ()
-    """Of a tree of aggregators: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
+    tree: FanOut = ()
+    """Of a tree of aggregators; ``aggregator`` has the addresses in the
     order of ``regular_tree``."""
     overflow: bool = False
     """``aggregator`` is a rack server's and a P4 switch's: the server has the slots that the switch lacks."""
@@ -249,7 +249,7 @@ def _make_tree(options: ControllerOptions, kind: str, addresses: str) -> TreeDri
         raise OptionError(f"--tree: {error}") from None
     drivers = _drivers(options, kind, addresses)
     if len(drivers) != len(switches):
-        text = "x".join(map(str, options.tree))
+        text = tree_text(options.tree)
         raise OptionError(f"--aggregator with {len(drivers)} switches, --tree {text}: it has {len(switches)}")
     return TreeDriver(drivers, switches)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.launch.processes import LaunchError, Service, netsum_command
-from hostagent.protocol.tree import TreeSwitch, regular_tree
+from hostagent.protocol.tree import FanOut, TreeSwitch, regular_tree, tree_text
 from hostagent.protocol.wire import full_frame_bytes
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def make_services(
     interfaces: Sequence[str] = (),
     loads: Sequence[str] = (),
     tls: ClientTls | None = None,
-    tree: Sequence[int] = (),
+    tree: FanOut = (),
     capture: tuple[str, str] | None = None,
     overflows: bool = False,
     leaves: Sequence[Choice] = (),
@@ -217,7 +217,7 @@ def make_services(
         else:
             target = [f"{SCHEME}://{control}"]
             target += ["--program", DEFAULT_PROGRAM, "-D", f"LANES={lanes}"] if tree else []
-        target += ["--overflow"] if overflows else ["--tree", "x".join(map(str, tree))] if tree else []
+        target += ["--overflow"] if overflows else ["--tree", tree_text(tree)] if tree else []
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
         words = [
             "--listen",
@@ -234,7 +234,7 @@ def make_services(
     return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
 
 
-def choices_of_tree(tree: Sequence[int], root: Choice, leaves: Sequence[Choice]) -> tuple[Choice, ...]:
+def choices_of_tree(tree: FanOut, root: Choice, leaves: Sequence[Choice]) -> tuple[Choice, ...]:
     """The kind of each aggregator of a tree, in the order of `regular_tree`. ``leaves`` are those below the root, by
     level from the top; one is for all levels, none for P4 switches."""
     switches, levels = regular_tree(tree), [0]
@@ -246,7 +246,7 @@ def choices_of_tree(tree: Sequence[int], root: Choice, leaves: Sequence[Choice])
     return tuple(root if level == 0 else kinds[level - 1] for level in levels)
 
 
-def capture_files(path: str, tree: Sequence[int]) -> tuple[str, ...]:
+def capture_files(path: str, tree: FanOut) -> tuple[str, ...]:
     """The capture file of each switch: that path, or in a tree x-root.pcapng, x-1.pcapng, ..., in the order of
     `regular_tree`."""
     if not tree:

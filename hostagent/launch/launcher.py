@@ -41,7 +41,7 @@ from hostagent.launch.rank_launcher import RankOrder
 from hostagent.launch.run_folder import announce, run_folder
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
 from hostagent.protocol.services.aggregator import LANES
-from hostagent.protocol.tree import TreeRefused, regular_tree
+from hostagent.protocol.tree import FanOut, TreeRefused, regular_tree, tree_text
 from hostagent.protocol.window import MOST_RANKS
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class RunOptions:
     """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
     rack_of: tuple[int, ...] = ()
     """Rack of each rank: each rack has a server, and they are a hierarchy. Empty: there is one aggregator."""
-    tree: tuple[int, ...] = ()
-    """Tree, as 2, 4 for two leaves with four ranks each: ``aggregator`` is its root. Empty: there is one aggregator."""
+    tree: FanOut = ()
+    """Tree, of which ``aggregator`` is the root. Empty: there is one aggregator."""
     leaves: tuple[str, ...] = ()
     """Aggregators below the root of a tree, by level from the top; one is for all levels. Empty: P4 switches."""
     overflow: str = ""
@@ -224,7 +224,7 @@ def _choose_leaves(options: RunOptions) -> tuple[Choice, ...]:
     """The kinds below a tree's root, by level. Raises LaunchError."""
     levels, text = len(options.tree) - 1, ",".join(options.leaves)
     if len(options.leaves) not in (0, 1, levels):
-        tree = "x".join(map(str, options.tree))
+        tree = tree_text(options.tree)
         raise LaunchError(f"--leaves {text}: {tree} has {levels} levels below its root; give one kind, or {levels}")
     try:
         leaves = tuple(choose(leaf) for leaf in options.leaves)

@@ -53,6 +53,7 @@ dist.destroy_process_group()
         pytest.param("2x2", "pspin", "p4", (), id="PsPIN", marks=pytest.mark.slow),
         pytest.param("2x2", "p4", "server", (2,), id="server below P4"),
         pytest.param("2x1x2", "server", "pspin,p4", (1,), id="P4 below PsPIN below server", marks=pytest.mark.slow),
+        pytest.param("2x1+3", "p4", "p4", (), id="leaves with one and three ranks", marks=pytest.mark.slow),
     ],
 )
 def test_a_tree_sums_right_whatever_restarts(
@@ -82,7 +83,7 @@ def test_a_tree_sums_right_whatever_restarts(
     assert sorted(line for line in out.splitlines() if "right" in line) == [f"rank {r} right" for r in range(4)], said
     assert err.count("was killed by SIGKILL; restarted") == len(victims), err
     counters = json.loads(report.read_text())
-    assert len(counters["switches"]) == (3 if tree == "2x2" else 5)
+    assert len(counters["switches"]) == (5 if tree == "2x1x2" else 3)
     assert all(counters["switches"])
     job = max(counters["jobs"], key=lambda each: each["size"])
     assert job["verdicts"]["from_parent"] > 0
