@@ -114,7 +114,7 @@ class RackServer:
             raise ValueError(f"a rack server of {cores} cores and {slots} slots: use 1 or more of each")
         self.ports = ports if ports is not None else TxPortTable()
         self.cores = cores
-        self.capacity = Capacity(slots, lanes, MAX_JOBS, forwards_messages=True)
+        self.capacity = Capacity(slots, lanes, MAX_JOBS, forwards_messages=True, serves_parents=True)
         self._terms: dict[int, JobTerms] = {}
         self._rows: dict[int, int] = {}
         self.registry = registry if registry is not None else Registry()

@@ -84,7 +84,9 @@ class PspinAggregator:
         self.ports = ports if ports is not None else TxPortTable()
         self.config = config or machine_for(lanes)
         self._frame_bytes = LANES_AT + 4 * lanes
-        self.capacity = Capacity(min(slots, self._room(lanes)), lanes, MOST_JOBS, forwards_messages=True)
+        self.capacity = Capacity(
+            min(slots, self._room(lanes)), lanes, MOST_JOBS, forwards_messages=True, serves_parents=True
+        )
         self._terms: dict[int, JobTerms] = {}
         self._rows: dict[int, int] = {}
         self._costs = costs

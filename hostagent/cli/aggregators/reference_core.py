@@ -28,7 +28,7 @@ class ReferenceCore:
 
     def __init__(self, *, lanes: int, slots: int, ports: TxPortTable) -> None:
         self.ports = ports
-        self.capacity = Capacity(slots, lanes, jobs=8, forwards_messages=True)
+        self.capacity = Capacity(slots, lanes, jobs=8, forwards_messages=True, serves_parents=True)
         self.rule = ReferenceAggregator(lanes)
         self.calls = 0
         self._terms: dict[int, JobTerms] = {}

@@ -290,6 +290,9 @@ class Capacity:
     forwards_messages: bool = False
     """Frames of `wire.FORWARDED_KINDS` go on to the child that they name. False: they are dropped, and ranks that would
     send one get an error that this aggregator does not forward them."""
+    serves_parents: bool = False
+    """A job may have a parent (`JobTerms.parent`). False: the aggregator is the root of a tree, or the only one; jobs
+    with a parent are refused before they reach the core."""
 
 
 @dataclass(frozen=True, slots=True)
