@@ -129,6 +129,52 @@ def test_more_ranks_than_a_bitmap_has_bits_and_four_levels(tmp_path: Path, tree:
     assert said == sorted(f"rank {rank} right" for rank in range(ranks))
 
 
+OPTIMIZER = """
+import sys, zlib
+import torch, torch.distributed as dist
+from hostagent import RackOptimizer
+dist.init_process_group("netsum")
+rank, size = dist.get_rank(), dist.get_world_size()
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(300, 100), torch.nn.ReLU(), torch.nn.Linear(100, 50))
+split = {"max_norm": 1.0, "skip_nonfinite": True} if sys.argv[1] == "sgd" else {}
+optimizer = RackOptimizer(model.parameters(), optim=sys.argv[1], lr=1e-2, **split)
+for step in range(5):
+    drawn = torch.Generator().manual_seed(step * size + rank)
+    optimizer.zero_grad()
+    loss = model(torch.randn(16, 300, generator=drawn)).square().mean()
+    (loss * float("inf") if split and (step, rank) == (3, 1) else loss).backward()
+    optimizer.step()
+weights = zlib.crc32(b"".join(parameter.detach().numpy().tobytes() for parameter in model.parameters()))
+sys.stdout.write(f"rank {rank} {weights:08x} skipped {optimizer.skipped_steps}\\n")
+optimizer.close()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "optimizer"),
+    [
+        (["--tree", "2x2"], "adam"),
+        pytest.param(["--tree", "2x1x2", "--leaves", "p4,pspin"], "sgd", marks=pytest.mark.slow),
+    ],
+)
+def test_an_optimizer_above_leaves_steps_as_without_them(tmp_path: Path, options: list[str], optimizer: str) -> None:
+    """The same weights, bit by bit; "sgd" pushes and pulls, and leaves out a step."""
+    script = tmp_path / "train.py"
+    script.write_text(OPTIMIZER)
+    said = []
+    for network in (["-n", "4"], options):
+        command = [sys.executable, "-m", "hostagent.cli.main", "run", *network, "--aggregator", "server"]
+        command += ["--lanes", "256", str(script), optimizer]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+        assert done.returncode == 0, done.stderr
+        said.append(sorted(line for line in done.stdout.splitlines() if "skipped" in line))
+    assert len({line.partition(" ")[2].partition(" ")[2] for lines in said for line in lines}) == 1
+    assert said[0] == said[1]
+    assert [line.endswith(f"skipped {int(optimizer == 'sgd')}") for line in said[1]] == [True] * 4
+
+
 def test_more_ranks_than_bits_need_p4_switches(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("")

@@ -67,9 +67,7 @@ def test_leaves_below_the_server_change_no_bit(make_leaf: MakeLeaf, seeds: range
         training = drawn(seed)
         training = replace(training, schedule=replace(training.schedule, workers=3))
         fan_out = (2, 2) if seed % 2 else (1, 2, 2) if make_leaf in (plain, compiled) else (2, 1, 2)
-        held, tree, _ = train(
-            training, lambda lanes, f=fan_out, s=seed: RackTree(lanes, f, make_leaf, loss=0.1, seed=s)
-        )
+        held, tree, _ = train(training, partial(RackTree, fan_out=fan_out, make_leaf=make_leaf, loss=0.1, seed=seed))
         _, alone, _ = train(replace(training, kills=0), partial(RackAggregator, cores=1))
         for number in range(len(training.sizes)):
             masters = tree.server.service("service").tensor(number)
