@@ -8,7 +8,8 @@ point. Names for other uses, loaded on first use:
   and another attempt may succeed; `RefusedError`: it will not; `OperationTimeoutError`
 - `Options`: ``pg_options`` of ``init_process_group("netsum")`` and ``new_group``: the precision of sums of floats
 - `Aggregator`: the interface of ``netsum run --aggregator core:MODULE:CLASS``; `CompiledAggregator`: with machine code
-- `JobTerms`, `ChildTerms`, `Capacity`, `JobCounters`, `AggregatorRefused`: what an `Aggregator` is given and gives back
+- `JobTerms`, `ChildTerms`, `ParentTerms`, `Capacity`, `JobCounters`, `AggregatorRefused`: what an `Aggregator` is given
+  and gives back
 """
 
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hostagent.protocol.services.aggregator import CompiledAggregator as CompiledAggregator
     from hostagent.protocol.services.aggregator import JobCounters as JobCounters
     from hostagent.protocol.services.aggregator import JobTerms as JobTerms
+    from hostagent.protocol.services.aggregator import ParentTerms as ParentTerms
     from hostagent.torch_backend.errors import LostError as LostError
     from hostagent.torch_backend.errors import NetsumError as NetsumError
     from hostagent.torch_backend.errors import OperationTimeoutError as OperationTimeoutError
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Aggregator", "AggregatorRefused", "Capacity", "ChildTerms", "CompiledAggregator", "JobCounters", "JobTerms",
-    "LostError", "NetsumError", "OperationTimeoutError", "Options", "RackOptimizer", "RackService", "RefusedError",
+    "LostError", "NetsumError", "OperationTimeoutError", "Options", "ParentTerms", "RackOptimizer", "RackService",
+    "RefusedError",
 ]  # fmt: skip
 _TORCH_ERRORS = ("LostError", "NetsumError", "OperationTimeoutError", "RefusedError")
 

@@ -280,7 +280,7 @@ def controller(
     full_length_no_data: bool = False,
     state: Path | None = None,
     way: str = "ring",
-    tree: tuple[int, ...] = (),
+    tree: tuple[int | tuple[int, ...], ...] = (),
     overflow: bool = False,
     slots: int | None = None,
     metrics: str | None = None,

@@ -67,7 +67,7 @@ TREE = option(
     "--tree",
     metavar="NxM",
     type=fan_out,
-    help="Tree of switches: 2x4 is a root, 2 leaves and 4 ranks at each; 2x2x4 has a level more. P4 below the root.",
+    help="Tree of switches: 2x4 is a root, 2 leaves and 4 ranks at each; 2x2x4 has a level more, 2x3+5 3 and 5 ranks.",
 )
 WAY = option("--way", metavar="WAY", help="Exchange of partial sums between racks: ring, sharded or tree.")
 

@@ -136,12 +136,15 @@ def address(text: str) -> str:
     return text
 
 
-def fan_out(text: str) -> tuple[int, ...]:
-    """The type of an option that is a tree: 2x4."""
-    parts = text.split("x")
-    if len(parts) < 2 or not all(part.isdecimal() and int(part) for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no tree: write 2x4 for two leaves with four ranks each")
-    return tuple(map(int, parts))
+def fan_out(text: str) -> tuple[int | tuple[int, ...], ...]:
+    """The type of an option that is a tree: 2x4, or 2x3+5."""
+    *above, last = text.split("x")
+    each = last.split("+")
+    if not above or not all(part.isdecimal() and int(part) for part in (*above, *each)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no tree: write 2x4 for two leaves with four ranks each, 2x3+5 for leaves with three and five"
+        )
+    return *map(int, above), int(last) if len(each) == 1 else tuple(map(int, each))
 
 
 def grid(text: str) -> tuple[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,7 @@ OF_THE_AGGREGATOR = (
         "rack_of",
         "way",
         "tree",
+        "leaves",
         "overflow",
         "slots",
         "report",
@@ -125,6 +125,11 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     WAY,
     TREE,
     option(
+        "--leaves",
+        metavar="KIND,..",
+        help="Aggregators below the root of --tree: p4, pspin or server; one for each level as p4,pspin. Default: p4.",
+    ),
+    option(
         "--overflow",
         metavar="KIND",
         help="Aggregator of what the P4 switch has no slots for: server or pspin. Default: jobs get smaller windows.",
@@ -180,7 +185,8 @@ def run(
     racks: int = 1,
     rack_of: str | None = None,
     way: str = "ring",
-    tree: tuple[int, ...] = (),
+    tree: tuple[int | tuple[int, ...], ...] = (),
+    leaves: str | None = None,
     overflow: str | None = None,
     slots: int | None = None,
     checkpoint: Path | None = None,
@@ -204,6 +210,7 @@ def run(
       netsum run -n 4 --aggregator server train.py
       netsum run --tree 2x4 train.py
       netsum run --tree 2x4 --aggregator server train.py
+      netsum run --tree 2x2 --leaves pspin train.py
       netsum run -n 4 --slots 16 --overflow server train.py
       netsum run -n 4 --report run.html train.py
       netsum run -n 4 --faults faults.yaml --report report.json train.py
@@ -254,6 +261,7 @@ def run(
         controller_options=("--max-window", str(window), *_ways(way, bool(rack_of_rank)), *_slots(slots)),
         rack_of=rack_of_rank,
         tree=tree,
+        leaves=tuple(leaves.split(",")) if leaves is not None else (),
         overflow=overflow or "",
         interfaces=tuple(interface or ()),
         loads=loads,
@@ -266,13 +274,19 @@ def run(
     return run_training(options)
 
 
-def _ranks(ranks: int | None, tree: tuple[int, ...]) -> int:
-    """Number of training processes. Raises UsageError where a tree has another number."""
+def _ranks(ranks: int | None, tree: tuple[int | tuple[int, ...], ...]) -> int:
+    """Number of training processes. Raises UsageError where a tree has another number, or is none."""
+    from hostagent.protocol.tree import TreeRefused, tree_text, workers_of
+
     if not tree:
         return ranks or 2
-    if ranks is not None and ranks != prod(tree):
-        raise UsageError(f"{'x'.join(map(str, tree))} has {prod(tree)} ranks, but -n says {ranks}", "--tree")
-    return prod(tree)
+    try:
+        count = sum(workers_of(tree))
+    except TreeRefused as error:
+        raise UsageError(str(error), "--tree") from None
+    if ranks is not None and ranks != count:
+        raise UsageError(f"{tree_text(tree)} has {count} ranks, but -n says {ranks}", "--tree")
+    return count
 
 
 def _check_aggregator(text: str, lanes: int | None) -> Choice:

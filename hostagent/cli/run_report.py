@@ -41,9 +41,9 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
     if aggregator.faults:
         found["faults"] = list(aggregator.faults)
     if len(aggregator.controls) > 1 and not aggregator.rack_of:
-        root, *others = aggregator.controls
-        below = [replace(aggregator, control=each, choice=choose("p4")) for each in others]
-        return {**found, "switches": [statistics(each) for each in (replace(aggregator, control=root), *below)]}
+        nodes = zip(aggregator.controls, aggregator.choices or (aggregator.choice, choose("p4")), strict=True)
+        each = (replace(aggregator, control=control, choice=choice) for control, choice in nodes)
+        return {**found, "switches": [statistics(node) for node in each]}
     if len(aggregator.controls) > 1:
         racks = [
             {

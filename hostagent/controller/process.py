@@ -37,8 +37,8 @@ from hostagent.controller.drivers.p4.driver import USE_WHAT_RUNS, P4RuntimeDrive
 from hostagent.controller.persistence import StateFileError, read_state
 from hostagent.controller.server import ControllerServer, ListenError
 from hostagent.protocol.services.aggregator import WAYS
-from hostagent.protocol.tree import TreeRefused, regular_tree
-from hostagent.protocol.window import MOST_BY_SOCKETS, default_max_window
+from hostagent.protocol.tree import FanOut, TreeRefused, regular_tree, tree_text
+from hostagent.protocol.window import MOST_BY_SOCKETS, MOST_RANKS, default_max_window
 from hostagent.transport.session.session import host_identity
 
 READY_TIMEOUT_S = 90.0
@@ -79,9 +79,9 @@ class ControllerOptions:
     die_with_parent: bool = False
     way: str = WAYS[0]
     """How racks exchange sums, where there are several."""
-    tree: tuple[int, ...] = ()
-    """Of a tree of aggregators: how many each level has below it, as 2, 4; ``aggregator`` has the addresses in the
-    order of ``regular_tree``. All below the root are P4 switches."""
+    tree: FanOut = ()
+    """Of a tree of aggregators; ``aggregator`` has the addresses in the
+    order of ``regular_tree``."""
     overflow: bool = False
     """``aggregator`` is a rack server's and a P4 switch's: the server has the slots that the switch lacks."""
     slots: int | None = None
@@ -132,7 +132,12 @@ async def _serve(options: ControllerOptions) -> int:
     full_length = options.full_length_no_data or options.program.p4info is not None  # p4c's output runs on bmv2
     offers = tuple(replace(offer_from(text), leads_on=options.overflow) for text in options.ports)
     core = Controller(
-        Settings(host_identity(), _window(options.max_window, offers), not full_length),
+        Settings(
+            host_identity(),
+            _window(options.max_window, offers),
+            not full_length,
+            len(offers) if options.tree else MOST_RANKS,
+        ),
         offers,
         now_ns=time.monotonic_ns(),
         wall_s=int(time.time()),
@@ -196,7 +201,7 @@ def make_driver(options: ControllerOptions) -> Driver:
         return _make_tree(options, kind, address)
     if options.overflow:
         drivers = _drivers(options, kind, address)
-        if len(drivers) != 2 or kind != SCHEME:
+        if [type(driver) for driver in drivers] != [AggregatorDriver, P4RuntimeDriver]:
             raise OptionError(
                 f"--aggregator {options.aggregator!r}: --overflow needs {SCHEME}://SERVER,p4runtime://SWITCH"
             )
@@ -223,17 +228,17 @@ def _p4_driver(options: ControllerOptions, address: str) -> P4RuntimeDriver:
 
 
 def _drivers(options: ControllerOptions, kind: str, addresses: str) -> list[Driver]:
-    """Of the aggregator above all others, and of the P4 switches below it."""
+    """Of several addresses, each of which has a scheme or that of the one before it."""
     drivers: list[Driver] = []
     for text in addresses.split(","):
         scheme, separator, address = text.rpartition("://")
         kind = scheme if separator else kind
         if kind == "p4runtime":
             drivers.append(_p4_driver(options, address))
-        elif drivers:
-            raise OptionError(f"--aggregator {options.aggregator!r}: below the first one all are p4runtime://")
-        else:
+        elif kind == SCHEME:
             drivers.append(AggregatorDriver("{}:{}".format(*_address("--aggregator", address))))
+        else:
+            raise OptionError(f"--aggregator {options.aggregator!r}: {kind!r} is neither p4runtime nor {SCHEME}")
     return drivers
 
 
@@ -244,7 +249,7 @@ def _make_tree(options: ControllerOptions, kind: str, addresses: str) -> TreeDri
         raise OptionError(f"--tree: {error}") from None
     drivers = _drivers(options, kind, addresses)
     if len(drivers) != len(switches):
-        text = "x".join(map(str, options.tree))
+        text = tree_text(options.tree)
         raise OptionError(f"--aggregator with {len(drivers)} switches, --tree {text}: it has {len(switches)}")
     return TreeDriver(drivers, switches)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.launch.processes import LaunchError, Service, netsum_command
-from hostagent.protocol.tree import TreeSwitch, regular_tree
+from hostagent.protocol.tree import FanOut, TreeSwitch, regular_tree, tree_text
 from hostagent.protocol.wire import full_frame_bytes
 
 if TYPE_CHECKING:
@@ -83,7 +83,9 @@ class Aggregator:
     several racks, that of the first; of a tree the root's."""
     services: list[Service] = field(default_factory=list)
     controls: tuple[str, ...] = ()
-    """``control`` of every rack, or of every node of a tree, of which those below the root are P4 switches."""
+    """``control`` of every rack, or of every node of a tree."""
+    choices: tuple[Choice, ...] = ()
+    """Of every node of a tree."""
     tls: ClientTls | None = None
     """Certificates for ``control`` of a P4 switch that runs already; None: without TLS."""
     rack_of: tuple[int, ...] = ()
@@ -147,23 +149,25 @@ def make_services(
     interfaces: Sequence[str] = (),
     loads: Sequence[str] = (),
     tls: ClientTls | None = None,
-    tree: Sequence[int] = (),
+    tree: FanOut = (),
     capture: tuple[str, str] | None = None,
     overflows: bool = False,
+    leaves: Sequence[Choice] = (),
 ) -> list[Service]:
     """The aggregator (or one for each rack or node of a tree) and the controller, not yet started.
 
     ``server_options``: `netsum server`'s, for a rack server. ``rack_of``: of each port's rank; none: there is one.
     For a switch that runs already: ``interfaces`` lead to its ports 1, 2, .. and a bridge joins them with the ranks'
     shm ports; ``loads`` are the controller's options about its program, none: netsum's package of allreduce.p4.
-    ``tls``: the files that the controller needs to connect to it. ``tree``: ``choice`` is its root, the others are P4
-    switches. ``overflows``: ``choice`` is the overflow server of a P4 switch instead, which is wired as the leaf of the
-    tree (1, ports).
+    ``tls``: the files that the controller needs to connect to it. ``tree``: ``choice`` is its root, and
+    ``leaves`` are the kinds below it, as in `choices_of_tree`. ``overflows``: ``choice`` is the overflow server of a P4
+    switch instead, which is wired as the leaf of the tree (1, ports).
     ``capture``: file and size of the captures of a P4 switch; of a tree each switch has a file, see `capture_files`.
     """
     tree = (1, ports) if overflows else tree
     switches = regular_tree(tree) if tree else ()
     racks = len(switches) or 1 + max(rack_of, default=0)
+    choices = choices_of_tree(tree, choice, leaves) if tree else (choice,) * racks
     names = [f"{number}=shm:run-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in range(1, ports + 1)]
     suffix = f"?{impairments}" if impairments else ""
     dealt = [[names[port - 1] for port in sorted(each.ports)] for each in switches] or _dealt(names, rack_of)
@@ -188,13 +192,12 @@ def make_services(
             return netsum_command("switch", *words, *recorded)
         shape = ("--lanes", str(lanes), "--listen", where, "--die-with-parent")
         if choice.kind == "server" and (server_options or peers):
-            return netsum_command("server", *port_words, *shape, *peers, *_of_rack(server_options, rack, racks))
+            own = () if tree and rack else _of_rack(server_options, rack, 1 if tree else racks)
+            return netsum_command("server", *port_words, *shape, *peers, *own)
         return netsum_command("aggregator", choice.text, *port_words, *peers, *shape)
 
     titles = [choice.title] if racks == 1 else [f"{choice.title} of rack {rack}" for rack in range(racks)]
-    choices = [choice] * racks
     if switches:
-        choices[1:] = [choose("p4")] * (racks - 1)
         titles = [_title(index, each, choices[index].title) for index, each in enumerate(switches)]
         titles = ["overflow server", "switch"] if overflows else titles
     logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
@@ -214,7 +217,7 @@ def make_services(
         else:
             target = [f"{SCHEME}://{control}"]
             target += ["--program", DEFAULT_PROGRAM, "-D", f"LANES={lanes}"] if tree else []
-        target += ["--overflow"] if overflows else ["--tree", "x".join(map(str, tree))] if tree else []
+        target += ["--overflow"] if overflows else ["--tree", tree_text(tree)] if tree else []
         state = ["--state", str(folder / "controller.state"), "--die-with-parent"]
         words = [
             "--listen",
@@ -231,7 +234,19 @@ def make_services(
     return [*aggregators, Service("controller", folder / "controller.log", controller, told_later=True)]
 
 
-def capture_files(path: str, tree: Sequence[int]) -> tuple[str, ...]:
+def choices_of_tree(tree: FanOut, root: Choice, leaves: Sequence[Choice]) -> tuple[Choice, ...]:
+    """The kind of each aggregator of a tree, in the order of `regular_tree`. ``leaves`` are those below the root, by
+    level from the top; one is for all levels, none for P4 switches."""
+    switches, levels = regular_tree(tree), [0]
+    for each in switches[1:]:
+        assert each.parent is not None, "a switch comes before those below it"
+        levels.append(levels[each.parent] + 1)
+    kinds = list(leaves) or [choose("p4")]
+    kinds = kinds if len(kinds) > 1 else kinds * (len(tree) - 1)
+    return tuple(root if level == 0 else kinds[level - 1] for level in levels)
+
+
+def capture_files(path: str, tree: FanOut) -> tuple[str, ...]:
     """The capture file of each switch: that path, or in a tree x-root.pcapng, x-1.pcapng, ..., in the order of
     `regular_tree`."""
     if not tree:
@@ -325,11 +340,11 @@ def control_of(ready: Mapping[str, Any]) -> str:
 
 
 def _addresses(aggregators: Sequence[Service]) -> str:
-    """For the controller, commas between them; those of another kind than the first with their scheme."""
+    """For the controller, commas between them; those of another kind than the one before with their scheme."""
     schemes = [OUTSIDE if OUTSIDE in each.ready else SCHEME for each in aggregators]
     places = [control_of(each.ready) for each in aggregators]
-    words = zip(schemes, places, strict=True)
-    return ",".join(place if scheme == schemes[0] else f"{scheme}://{place}" for scheme, place in words)
+    words = zip([schemes[0], *schemes], schemes, places, strict=False)
+    return ",".join(place if scheme == before else f"{scheme}://{place}" for before, scheme, place in words)
 
 
 def start_aggregator(

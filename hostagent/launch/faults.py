@@ -30,7 +30,7 @@ from hostagent.launch.aggregators import Aggregator, control_of
 from hostagent.launch.processes import Service
 from hostagent.launch.status import fetch_status
 from hostagent.launch.stopped import ENDED_STATES, state_of
-from hostagent.protocol.tree import regular_tree
+from hostagent.protocol.tree import FanOut, regular_tree
 
 USE_LOOK_S = 0.05
 """Between two looks whether the network is used."""
@@ -55,7 +55,7 @@ class LiveNetwork:
 class RunNetwork(LiveNetwork):
     """That of a run: a star, or a tree of switches."""
 
-    def __init__(self, ranks: int, fan_outs: Sequence[int] = ()) -> None:
+    def __init__(self, ranks: int, fan_outs: FanOut = ()) -> None:
         super().__init__(tree(fan_outs) if fan_outs else star(ranks), [], {})
         parts = regular_tree(fan_outs) if fan_outs else regular_tree([ranks])
         children: dict[int, int] = defaultdict(int)

@@ -30,6 +30,7 @@ from hostagent.launch.aggregators import (
     OUTSIDE,
     Aggregator,
     Choice,
+    choices_of_tree,
     choose,
     make_services,
     start_aggregator,
@@ -40,7 +41,7 @@ from hostagent.launch.rank_launcher import RankOrder
 from hostagent.launch.run_folder import announce, run_folder
 from hostagent.launch.stopped import LOOK_S, StoppedProcesses
 from hostagent.protocol.services.aggregator import LANES
-from hostagent.protocol.tree import TreeRefused, regular_tree
+from hostagent.protocol.tree import FanOut, TreeRefused, regular_tree, tree_text
 from hostagent.protocol.window import MOST_RANKS
 
 if TYPE_CHECKING:
@@ -80,9 +81,10 @@ class RunOptions:
     """Further options of a rack server, as ``--cores 2``: those of ``netsum server``."""
     rack_of: tuple[int, ...] = ()
     """Rack of each rank: each rack has a server, and they are a hierarchy. Empty: there is one aggregator."""
-    tree: tuple[int, ...] = ()
-    """Tree, as 2, 4 for two leaves with four ranks each: ``aggregator`` is its root, P4 switches are below it. Empty:
-    there is one aggregator."""
+    tree: FanOut = ()
+    """Tree, of which ``aggregator`` is the root. Empty: there is one aggregator."""
+    leaves: tuple[str, ...] = ()
+    """Aggregators below the root of a tree, by level from the top; one is for all levels. Empty: P4 switches."""
     overflow: str = ""
     """Aggregator of the slots that the P4 switch lacks, as ``server``; empty: there is none."""
     interfaces: tuple[str, ...] = ()
@@ -138,9 +140,10 @@ def _check(options: RunOptions) -> None:
     choice = choose(options.aggregator)
     if options.ranks < 1:
         raise LaunchError(f"-n {options.ranks}: at least one rank is needed")
-    if options.ranks > MOST_RANKS:
+    if options.ranks > MOST_RANKS and not options.tree:
         raise LaunchError(
-            f"-n {options.ranks}: a job has at most {MOST_RANKS} ranks, a bit for each in the aggregator's slots"
+            f"-n {options.ranks}: a job has at most {MOST_RANKS} ranks, a bit for each in the aggregator's slots; a "
+            "--tree of P4 switches has more"
         )
     if not options.module and not Path(options.script).is_file():
         raise LaunchError(f"there is no script {options.script}")
@@ -157,7 +160,7 @@ def _check(options: RunOptions) -> None:
         )
     if options.rack_of:
         _check_racks(options, choice.kind)
-    if options.tree:
+    if options.tree or options.leaves:
         _check_tree(options, choice.kind)
     if options.overflow:
         _check_overflow(options, choice)
@@ -202,12 +205,34 @@ def _check_racks(options: RunOptions, kind: str) -> None:
 
 
 def _check_tree(options: RunOptions, kind: str) -> None:
+    if not options.tree:
+        raise LaunchError("--leaves is for trees: add --tree")
     if kind == OUTSIDE or options.controller is not None:
-        raise LaunchError("--tree starts a root and P4 switches below it: not with p4runtime:// or --controller")
+        raise LaunchError("--tree starts a root and aggregators below it: not with p4runtime:// or --controller")
     try:
         regular_tree(options.tree)
     except TreeRefused as error:
         raise LaunchError(f"--tree: {error}") from None
+    leaves = _choose_leaves(options)
+    if options.ranks > MOST_RANKS and not (kind == "p4" and all(leaf.is_p4 for leaf in leaves)):
+        raise LaunchError(
+            f"--tree: more than {MOST_RANKS} ranks, here {options.ranks}, are for trees of P4 switches alone"
+        )
+
+
+def _choose_leaves(options: RunOptions) -> tuple[Choice, ...]:
+    """The kinds below a tree's root, by level. Raises LaunchError."""
+    levels, text = len(options.tree) - 1, ",".join(options.leaves)
+    if len(options.leaves) not in (0, 1, levels):
+        tree = tree_text(options.tree)
+        raise LaunchError(f"--leaves {text}: {tree} has {levels} levels below its root; give one kind, or {levels}")
+    try:
+        leaves = tuple(choose(leaf) for leaf in options.leaves)
+    except LaunchError:
+        leaves = (Choice(OUTSIDE, text),)
+    if any(leaf.kind == OUTSIDE or leaf.program not in ("", DEFAULT_PROGRAM) for leaf in leaves):
+        raise LaunchError(f"--leaves {text}: choose p4, pspin, server or core:MODULE:CLASS for each level")
+    return leaves
 
 
 def _check_overflow(options: RunOptions, choice: Choice) -> None:
@@ -284,6 +309,7 @@ class _Run:
     def _start_services(self) -> str:
         options = self._options
         choice = choose(options.overflow or options.aggregator)
+        leaves = _choose_leaves(options) if options.tree else ()
         self._services = make_services(
             self._folder,
             options.ranks,
@@ -299,11 +325,13 @@ class _Run:
             options.tree,
             options.capture,
             bool(options.overflow),
+            leaves,
         )
         for service in self._services:
             service.verbose = options.verbose
         self._aggregator = start_aggregator(self._services, choice, meanwhile=_clean_shared_memory)
         self._aggregator.rack_of, self._aggregator.tls = options.rack_of, options.tls
+        self._aggregator.choices = choices_of_tree(options.tree, choice, leaves) if options.tree else ()
         return self._aggregator.address
 
     def _start_ranks_waiting(self) -> None:

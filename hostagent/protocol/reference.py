@@ -152,6 +152,8 @@ class SlotSet:
     failed: bool = False
     final: bool = False
     """In a leaf: ``sums`` are the parent's result."""
+    no_data: bool = False
+    """Of the result: it is one of a server of weights, without data."""
     marked: bool = False
     """A contribution came with a mark of congestion."""
     other_operation: int = 0
@@ -182,7 +184,7 @@ class ReferenceAggregator:
         header, job = frame.header, self.jobs.get(frame.header.job)
         no_data = bool(header.flags & FLAG_NO_DATA)
         is_forwarded = header.kind in FORWARDED_KINDS
-        if header.kind not in KINDS or (not is_forwarded and header.operator not in self._operators(no_data)):
+        if header.kind not in KINDS or (not is_forwarded and header.operator not in self._operators(job, no_data)):
             return self._drop(Drop.KIND)
         if job is None:
             return self._drop(Drop.JOB)
@@ -217,9 +219,10 @@ class ReferenceAggregator:
         overflows = header is not None and job is not None and job.overflows(header.chunk)
         return KINDS if overflows else PASSING_KINDS
 
-    def _operators(self, no_data: bool) -> tuple[Operator, ...]:
-        """Operators that a contribution may have."""
-        return (Operator.SUM,) if no_data else (Operator.SUM, Operator.MAX)
+    def _operators(self, job: ReferenceJob | None, no_data: bool) -> tuple[Operator, ...]:
+        """Operators that a frame of the job may have; above a leaf there may be a server of weights."""
+        known = (Operator.SUM, Operator.MAX) if job is not None and job.parent is None else tuple(Operator)
+        return tuple(each for each in known if not no_data or each not in (Operator.MAX, Operator.ANNOUNCE))
 
     def _drop(self, reason: Drop) -> list[tuple[int, bytes]]:
         self.drops[reason] = self.drops.get(reason, 0) + 1
@@ -280,17 +283,20 @@ class ReferenceAggregator:
             and (held.came, held.failed, held.final) == (job.full, False, False)
         )
         same = held is not None and (held.operation, held.operator) == (header.operation, header.operator)
-        if held is None or not is_awaited or (header.kind == Kind.RESULT and not same):
+        no_data = bool(header.flags & FLAG_NO_DATA)
+        if held is None or not is_awaited or not (same if header.kind == Kind.RESULT else not no_data):
             self._count(header, Verdict.OUTSIDE_WINDOW)
             return []
         if header.kind == Kind.RESULT:
-            held.final, held.sums = True, frame.lanes.copy()
+            held.final, held.no_data = True, no_data
+            held.sums = np.zeros(self.lanes, np.uint32) if no_data else frame.lanes.copy()
         else:
             held.failed = True
             held.operation, held.other_operation = int(frame.lanes[0]), int(frame.lanes[1])
             held.first_child, held.other_child = (int(lane) & 0xFFFF for lane in frame.lanes[2:4])
         self._count(header, Verdict.FROM_PARENT)
-        return self._answer_all(job, frame, Kind(header.kind), frame.lanes)
+        lanes = held.sums if header.kind == Kind.RESULT else frame.lanes
+        return self._answer_all(job, frame, Kind(header.kind), lanes, no_data=held.no_data)
 
     def _place(self, job: ReferenceJob, header: Header) -> tuple[int, int, int]:
         """Job, slot and set of a chunk."""
@@ -349,7 +355,7 @@ class ReferenceAggregator:
 
     def _accumulate(self, held: SlotSet, frame: Frame) -> None:
         """A contribution's lanes into the set's."""
-        if frame.header.operator != Operator.MAX:
+        if frame.header.operator not in (Operator.MAX, Operator.ANNOUNCE):
             held.sums += frame.lanes
         elif held.came == 0:
             held.sums[:] = frame.lanes
@@ -368,7 +374,7 @@ class ReferenceAggregator:
             return self._send_up(job, job.parent, frame, held)
         if held.came == full:
             self._count(frame.header, Verdict.SERVED_AGAIN)
-            return self._answer(job, frame.header.child, frame, Kind.RESULT, held.sums)
+            return self._answer(job, frame.header.child, frame, Kind.RESULT, held.sums, no_data=held.no_data)
         self._count(frame.header, Verdict.WAITING)
         known = held.came | (job.parent.elsewhere if job.parent is not None else 0)
         lanes = np.zeros(self.lanes, np.uint32)
@@ -386,12 +392,17 @@ class ReferenceAggregator:
         lanes[:4] = held.operation, held.other_operation, held.first_child, held.other_child
         return lanes
 
-    def _answer_all(self, job: ReferenceJob, frame: Frame, kind: Kind, lanes: Lanes) -> list[tuple[int, bytes]]:
-        return [self._answer(job, number, frame, kind, lanes) for number in job.numbers]
+    def _answer_all(
+        self, job: ReferenceJob, frame: Frame, kind: Kind, lanes: Lanes, *, no_data: bool = False
+    ) -> list[tuple[int, bytes]]:
+        return [self._answer(job, number, frame, kind, lanes, no_data=no_data) for number in job.numbers]
 
-    def _answer(self, job: ReferenceJob, number: int, frame: Frame, kind: Kind, lanes: Lanes) -> tuple[int, bytes]:
+    def _answer(
+        self, job: ReferenceJob, number: int, frame: Frame, kind: Kind, lanes: Lanes, *, no_data: bool = False
+    ) -> tuple[int, bytes]:
         child = job.child(number)
         assert child is not None, "strangers' frames do not come this far"
-        header = replace(frame.header, kind=kind, child=number, flags=0, lanes=self.lanes, peer=0)
+        flags = FLAG_NO_DATA if no_data else 0
+        header = replace(frame.header, kind=kind, child=number, flags=flags, lanes=self.lanes, peer=0)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum, ecn=frame.ecn))

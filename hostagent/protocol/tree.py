@@ -14,6 +14,11 @@ FIRST_DOWN_PORT = UP_PORT - MOST_CHILDREN
 is sent to port 511. Workers have the numbers below."""
 
 
+FanOut = Sequence[int | tuple[int, ...]]
+"""How many each level of a tree has below it, from the root down: 2, 4 are two leaves with four workers each. The last
+may say it for each of the lowest switches: 2, (3, 5) are leaves with three and five workers."""
+
+
 class TreeRefused(Exception):
     """The switches are no tree, or a job does not fit them; the text says why."""
 
@@ -51,24 +56,43 @@ def check_tree(switches: Sequence[TreeSwitch]) -> None:
         raise TreeRefused(f"port {twice[0]} belongs to several switches: give every port a different number")
 
 
-def regular_tree(fan_out: Sequence[int], *, zero_checksum_allowed: bool = False) -> tuple[TreeSwitch, ...]:
-    """The tree in which the root has ``fan_out[0]`` switches below it, and so on; those of the last level but one have
-    ``fan_out[-1]`` workers each, on ports from 1 on without gaps. A switch comes before those below it. Raises
-    TreeRefused."""
-    text = "x".join(map(str, fan_out))
-    if not fan_out or not all(1 <= each <= MOST_CHILDREN for each in fan_out):
+def tree_text(fan_out: FanOut) -> str:
+    """As people write it: 2x4, or 2x3+5."""
+    return "x".join("+".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in fan_out)
+
+
+def workers_of(fan_out: FanOut) -> tuple[int, ...]:
+    """How many workers each of the lowest switches has. Raises TreeRefused."""
+    text, above, last = tree_text(fan_out), [], fan_out[-1] if fan_out else 0
+    for each in fan_out[:-1]:
+        if isinstance(each, tuple):
+            raise TreeRefused(f"tree {text}: only the last level says for each switch how many it has below it")
+        above.append(each)
+    workers = last if isinstance(last, tuple) else (last,) * prod(above)
+    if not all(1 <= each <= MOST_CHILDREN for each in (*above, *workers)) or not fan_out:
         raise TreeRefused(f"tree {text}: a switch has 1 to {MOST_CHILDREN} children")
-    if prod(fan_out) >= FIRST_DOWN_PORT:
-        raise TreeRefused(f"tree {text}: {prod(fan_out)} workers; there are ports for {FIRST_DOWN_PORT - 1}")
+    if len(workers) != prod(above):
+        raise TreeRefused(f"tree {text}: it has {prod(above)} lowest switches, and workers of {len(workers)} are given")
+    if sum(workers) >= FIRST_DOWN_PORT:
+        raise TreeRefused(f"tree {text}: {sum(workers)} workers; there are ports for {FIRST_DOWN_PORT - 1}")
+    return workers
+
+
+def regular_tree(fan_out: FanOut, *, zero_checksum_allowed: bool = False) -> tuple[TreeSwitch, ...]:
+    """The tree in which the root has ``fan_out[0]`` switches below it, and so on; the lowest have `workers_of` it, on
+    ports from 1 on without gaps. A switch comes before those below it. Raises TreeRefused."""
+    workers = list(workers_of(fan_out))
     switches: list[TreeSwitch] = []
 
     def grow(level: int, parent: int | None, place: int) -> None:
-        index, is_lowest, first = len(switches), level == len(fan_out) - 1, 1 + sum(len(s.ports) for s in switches)
-        ports = frozenset(range(first, first + fan_out[level])) if is_lowest else frozenset()
+        index, first, below = len(switches), 1 + sum(len(s.ports) for s in switches), fan_out[level]
+        is_lowest = level == len(fan_out) - 1
+        ports = frozenset(range(first, first + workers.pop(0))) if is_lowest else frozenset()
         up = (UP_PORT, FIRST_DOWN_PORT + place) if parent is not None else (0, 0)
         switches.append(TreeSwitch(ports, parent, *up, zero_checksum_allowed))
         if not is_lowest:
-            for child in range(fan_out[level]):
+            assert isinstance(below, int), "workers_of has looked"
+            for child in range(below):
                 grow(level + 1, index, child)
 
     grow(0, None, 0)

@@ -6,7 +6,7 @@ MOST_CHILDREN = 64
 """Most children of a job at one aggregator: the number of bits in a set's bitmap."""
 
 MOST_RANKS = MOST_CHILDREN
-"""Most ranks of a job at one aggregator; those of a tree have several."""
+"""Most ranks of a job, but for trees of P4 switches."""
 
 FRAMES_IN_FLIGHT = 512
 """Frames in flight of all ranks together, 2 MiB at 4 KiB a frame; with twice as many, the caches do not hold them."""

@@ -20,9 +20,11 @@ the SERVER record, under the name of the call:
 | ``propagate_error`` | ``hierarchy.loops.propagate_error`` | with the first job of several racks |
 | ``take_rack_frame`` | ``hierarchy.loops.take_rack_frame`` | with the first job of several racks |
 | ``may_be_replaced`` | ``hierarchy.loops.may_be_replaced`` | with the first job of several racks |
+| ``send_up`` | ``frames.leaf.send_up`` | with the first job with a parent |
+| ``take_parent_frame`` | ``frames.leaf.take_parent_frame`` | with the first job with a parent |
 
-``server`` and ``job`` are the records, ``index`` is a set's number, ``bit`` a child's. ``core.SERVICE_ENTRIES`` and
-``hierarchy.memory.TIER_ENTRIES`` bind names to functions.
+``server`` and ``job`` are the records, ``index`` is a set's number, ``bit`` a child's. ``core.SERVICE_ENTRIES``,
+``core.LEAF_ENTRIES`` and ``hierarchy.memory.TIER_ENTRIES`` bind names to functions.
 """
 
 from __future__ import annotations
@@ -161,3 +163,18 @@ def take_rack_frame(server: Any, core: int, frame: int, length: int, bit: int) -
 def may_be_replaced(server: Any, job: Any, index: int) -> Any:
     """Whether a complete MAX set may be reused for its successor's chunk."""
     return call_compiled(server.may_be_replaced, server.address, job.address, index) != 0
+
+
+# --- leaves of a tree ---
+
+
+@njit(forceinline=True)
+def send_up(server: Any, job: Any, index: int, core: int, child: int) -> None:
+    """Send a full set's sum to the parent, in the name of the worker with the number ``child``."""
+    call_compiled(server.send_up, server.address, job.address, index, core, child)
+
+
+@njit(forceinline=True)
+def take_parent_frame(server: Any, core: int, frame: int, length: int, bit: int) -> None:
+    """A frame of the parent that is no message; ``bit`` is that of the worker that it names."""
+    call_compiled(server.take_parent_frame, server.address, core, frame, length, bit)

@@ -37,8 +37,9 @@ from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Header, Kind
 from hostagent.rackserver import thread_pool
 from hostagent.rackserver.frames.answers import answer
 from hostagent.rackserver.frames.lanes import combine
+from hostagent.rackserver.frames.leaf import send_up, take_parent_frame
 from hostagent.rackserver.frames.tx_slots import RUNS
-from hostagent.rackserver.hierarchy.memory import TIER_ENTRIES, TierMemory, Traffic, compile_tiers, totals_for
+from hostagent.rackserver.hierarchy.memory import TIER_ENTRIES, TierMemory, Traffic, totals_for
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC, Place
 from hostagent.rackserver.process_batch import process
 from hostagent.rackserver.records import (
@@ -82,6 +83,8 @@ SERVICE_ENTRIES = {
     "add_transferred_state": add_transferred_state,
 }
 """Called through ``compiled_calls``, compiled when the first service comes."""
+LEAF_ENTRIES = {"send_up": send_up, "take_parent_frame": take_parent_frame}
+"""The same, when the first job with a parent comes."""
 DEFAULT_SLOTS = 4096
 SCRATCH_ROWS = 4
 """Frames' worth of private memory of a core: an answer's words, a gradient, and room."""
@@ -111,7 +114,7 @@ class RackServer:
             raise ValueError(f"a rack server of {cores} cores and {slots} slots: use 1 or more of each")
         self.ports = ports if ports is not None else TxPortTable()
         self.cores = cores
-        self.capacity = Capacity(slots, lanes, MAX_JOBS, forwards_messages=True)
+        self.capacity = Capacity(slots, lanes, MAX_JOBS, forwards_messages=True, serves_parents=True)
         self._terms: dict[int, JobTerms] = {}
         self._rows: dict[int, int] = {}
         self.registry = registry if registry is not None else Registry()
@@ -168,6 +171,8 @@ class RackServer:
         """See `Aggregator`."""
         self._check(terms)
         tier = self._make_tier(terms)
+        if terms.parent is not None:
+            self._bind(LEAF_ENTRIES)
         service = self._admit(terms)
         row = self._rows.get(terms.job)
         if row is None:
@@ -194,7 +199,8 @@ class RackServer:
         for job, terms in self._terms.items():
             tenant = self.registry.of_job(job)
             name, weight = (tenant.name, tenant.weight) if tenant is not None else (job, 1)
-            tenants.setdefault(name, (weight, set()))[1].update(child.port for child in terms.children)
+            children = [*terms.children, *(terms.parent.children() if terms.parent is not None else ())]
+            tenants.setdefault(name, (weight, set()))[1].update(child.port for child in children)
         self.record["fair_queues"] = self.fair_queues.address if self.fair_queues.arrange(tenants.values()) > 1 else 0
 
     def _make_tier(self, terms: JobTerms) -> TierMemory | None:
@@ -203,9 +209,12 @@ class RackServer:
         if terms.service is not None and self._totals is None:
             self._totals = totals_for(self.capacity.slots, self.capacity.lanes)
         tier = TierMemory(terms, self.place, self.cores, self._totals if terms.service is not None else None)
-        for name, entry in compile_tiers().items():
-            self.record[name] = entry
+        self._bind(TIER_ENTRIES)
         return tier
+
+    def _bind(self, entries: Mapping[str, Any]) -> None:
+        for name, address in compile_entries(entries).items():
+            self.record[name] = address
 
     def _keep_tier(self, job: int, tier: TierMemory | None) -> None:
         """Traffic is counted over epochs."""
@@ -252,8 +261,7 @@ class RackServer:
         tenant = self.registry.admit(terms.job, terms.service, terms.workers)
         service = self._services.get(tenant.name)
         if service is None:
-            for name, entry in compile_services().items():
-                self.record[name] = entry
+            self._bind(SERVICE_ENTRIES)
             service = ServiceMemory(self.record[0], tenant.quota_bytes, self._memory, address_of(self._loads))
             self._services[tenant.name] = service
         for job, row in self._rows.items():
@@ -297,6 +305,9 @@ class RackServer:
         self._heads_of_row[:, row] = 0  # who was accepted before may not be now
         for child in terms.children:
             self._write_child(row, terms, child, child.child, (terms.aggregator_mac, terms.aggregator_ip))
+        if (parent := terms.parent) is not None:
+            for worker in parent.children():
+                self._write_child(row, terms, worker, worker.child, (parent.own_mac, parent.own_ip))
         if tier is not None:
             assert self.place is not None
             for rack in tier.children():  # between racks, frames name their sender
@@ -318,7 +329,9 @@ class RackServer:
         for name in ("job", "epoch", "base", "window", "first_slot"):
             record[name] = getattr(terms, name)
         record["address"], record["row"] = address_of(self._jobs[row:]), row
-        record["full"], record["copies"] = np.array([terms.full, terms.copies], np.uint64).view(np.int64)
+        elsewhere = terms.parent.elsewhere if terms.parent is not None else 0
+        bitmaps = np.array([terms.full, terms.copies, elsewhere], np.uint64).view(np.int64)
+        record["full"], record["copies"], record["elsewhere"] = bitmaps
         record["short_allowed"] = terms.no_data_short
         record["block_log2"] = block_log2_of(terms.lanes, terms.window)
         record["home"] = row % self.cores
@@ -404,7 +417,7 @@ class RackServer:
 def entries() -> Entries:
     """What the live loop, the threads and Python call by name, and what is called by its address."""
     named = (process, thread_pool.follow, thread_pool.stop)
-    addressed = (answer, combine, *SERVICE_ENTRIES.values(), *TIER_ENTRIES.values())
+    addressed = (answer, combine, *SERVICE_ENTRIES.values(), *TIER_ENTRIES.values(), *LEAF_ENTRIES.values())
     return [(function, len(inspect.signature(function).parameters)) for function in (*named, *addressed)]
 
 
@@ -415,9 +428,9 @@ def adopt_server_loops() -> None:
         adopt_loops("server-loops", source_stamp(__file__), entries())
 
 
-def compile_services() -> dict[str, int]:
-    """Addresses of what services run, by their field of the SERVER record."""
-    return {name: entry_address(function) for name, function in SERVICE_ENTRIES.items()}
+def compile_entries(entries: Mapping[str, Any]) -> dict[str, int]:
+    """Addresses of functions by their field of the SERVER record. The first time takes a while."""
+    return {name: entry_address(function) for name, function in entries.items()}
 
 
 def default_memory_bytes() -> int:

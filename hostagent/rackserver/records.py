@@ -41,7 +41,7 @@ SERVER = np.dtype(
         *integers("answer", "combine", "data_owner", "complete_data", "complete_control", "release_core"),
         *integers("step_chunk", "add_resync_state", "add_transferred_state"),
         *integers("full_bitmap", "forward_full_set", "answer_duplicate"),
-        *integers("propagate_error", "take_rack_frame", "may_be_replaced"),
+        *integers("propagate_error", "take_rack_frame", "may_be_replaced", "send_up", "take_parent_frame"),
         *integers(
             "heads",
             "heads_bytes",
@@ -69,7 +69,7 @@ tx         the TX_RINGs of all ports
 counters   counters of core 0; those of core i are i * counter_bytes further
 heads      of core 0: HEAD_BYTES for each child, as children; those of core i are i * heads_bytes further
 loads      bytes of services' blocks that each core owns
-answer to may_be_replaced   addresses of large functions that are called through ``compiled_calls``
+answer to take_parent_frame   addresses of large functions that are called through ``compiled_calls``
 scratch    private memory of core 0, those of core i are i * scratch_bytes further
 pending    PENDING of core 0, those of core i are i * pending_bytes further
 release    not 0: a service has withheld results that may go now
@@ -82,7 +82,7 @@ picked     by core room for MOST_PICKED numbers of frames
 JOB = np.dtype(
     [
         *integers("address", "job", "row", "epoch", "base", "window", "first_slot", "full", "copies"),
-        *integers("short_allowed", "block_log2", "home", "service", "tier"),
+        *integers("short_allowed", "block_log2", "home", "service", "tier", "elsewhere"),
     ],
     align=True,
 )
@@ -92,6 +92,7 @@ block_log2  chunks of a block, as a power of two
 home        the core that owns what is not data of a served operation
 service     address of the SERVICE record, or 0
 tier        address of the TIER record of a job that is spread over racks, or 0; children of other racks are not in full
+elsewhere   in a leaf of a tree the bits of the workers not below it, which are not in full; 0: it has no parent
 """
 
 CHILD = np.dtype(
@@ -136,9 +137,8 @@ complete      all contributions have arrived, and the lanes are in network byte 
 withheld      all contributions have arrived, but the result has to wait
 short_result  the result has no lanes: flag no_data
 begun         the set's lanes hold numbers
-partial       its sum has been sent to the rack above, and the total has not arrived; in jobs with a tier, as the next
-              three
-total         the total has arrived; total_has_data: with data
+partial       its sum has been sent to the rack or the aggregator above, and the total has not arrived
+total         the total has arrived; total_has_data: with data; in jobs with a tier, as the next two
 above         the bits of the contributors reported by the rack above
 asked         the bits of this rack's workers that have retransmitted since the partial sum was last sent
 pending       the last contribution of this batch that has not been added yet, counted from 1; 0: none

@@ -36,6 +36,7 @@ from hostagent.protocol.operation import (
     request_of,
 )
 from hostagent.protocol.served import Status
+from hostagent.protocol.window import MOST_CHILDREN
 from hostagent.protocol.wire import full_frame_bytes
 from hostagent.protocol.worker import (
     FAILED_BY_CALLER,
@@ -676,8 +677,9 @@ class JobChannel:
         return [rank for rank in range(self.membership.size) if came is not None and not came >> rank & 1]
 
     def _came(self) -> int | None:
-        """Bitmap of the ranks that the aggregator had heard of when it last said so."""
-        if self._core is None:
+        """Bitmap of the ranks that the aggregator had heard of when it last said so; of more ranks than bits it says
+        nothing (PROTOCOL.md, section 12.1)."""
+        if self._core is None or self.membership.size > MOST_CHILDREN:
             return None
         record = self._core.record[0]
         if int(record["waiting_chunk"]) < int(record["floor"]):

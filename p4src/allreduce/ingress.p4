@@ -2,7 +2,8 @@
 // remembers which chunk of which epoch it holds, who has contributed, and the sum so far.
 //
 // An aggregator whose job has a parent is a leaf: its sum goes up as one more contribution, and the parent's result takes
-// the sum's place. Child numbers are those of workers on all levels, while each level has its own bits: a leaf's frames
+// the sum's place. What a server of weights at the root computes is no leaf's business: it adds what it is sent, and hands
+// down what it gets. Child numbers are those of workers on all levels, while each level has its own bits: a leaf's frames
 // keep the number of the worker that made it send, and every worker below a leaf has the leaf's bit at the parent.
 //
 // A job with fewer slots here than its window overflows: contributions for the slots from there on go to a server as
@@ -243,16 +244,22 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         bool is_for_peer = hdr.netsum.kind == kind_t.MESSAGE || hdr.netsum.kind == kind_t.ACKNOWLEDGEMENT;
         bool is_answer = hdr.netsum.kind == kind_t.RESULT || hdr.netsum.kind == kind_t.ERROR;
         bool is_waiting = hdr.netsum.kind == kind_t.WAITING;
+        bool is_sum = hdr.netsum.operator == operator_t.SUM || hdr.netsum.operator == operator_t.SERVED;
+        bool is_maximum = hdr.netsum.operator == operator_t.MAX || hdr.netsum.operator == operator_t.ANNOUNCE;
         if (hdr.netsum.version != NETSUM_VERSION
                 || (!is_for_peer
                     && ((hdr.netsum.kind != kind_t.CONTRIBUTION && !is_answer && !is_waiting)
-                        || (hdr.netsum.operator != operator_t.SUM
-                            && (hdr.netsum.operator != operator_t.MAX || no_data))))) {
+                        || (!is_sum && (!is_maximum || no_data))))) {
             refuse(drop_t.KIND);
             return;
         }
         if (!jobs.apply().hit) {
             refuse(drop_t.JOB);
+            return;
+        }
+        if (meta.has_parent == 0 && !is_for_peer
+                && hdr.netsum.operator != operator_t.SUM && hdr.netsum.operator != operator_t.MAX) {
+            refuse(drop_t.KIND); // there is no server of weights above
             return;
         }
         // Contributions come from children alone, answers from a parent or a server alone, messages from a parent too.
@@ -383,12 +390,18 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (is_answer) {
             bool same = operation == hdr.netsum.operation && sum_or_max == (bit<8>)hdr.netsum.operator;
             if (epoch != meta.epoch || chunk != hdr.netsum.chunk || status != SET_COMPLETE
-                    || (hdr.netsum.kind == kind_t.RESULT && !same)) {
+                    || (hdr.netsum.kind == kind_t.RESULT ? !same : no_data)) {
                 count_verdict(verdict_t.OUTSIDE_WINDOW);
                 mark_to_drop(standard_metadata);
                 return;
             }
-            if (hdr.netsum.kind == kind_t.RESULT) {
+            answer_all(hdr.netsum.kind);
+            if (hdr.netsum.kind == kind_t.RESULT && no_data) {
+                set_state.write(index, SET_NO_DATA);
+                clear_lanes();
+                read_lanes();
+                hdr.netsum.flags = FLAG_NO_DATA;
+            } else if (hdr.netsum.kind == kind_t.RESULT) {
                 set_state.write(index, SET_FINAL);
                 store_lanes();
             } else {
@@ -398,14 +411,14 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 set_first_child.write(index, (bit<16>)hdr.lanes.lane_002);
                 set_other_child.write(index, (bit<16>)hdr.lanes.lane_003);
             }
-            answer_all(hdr.netsum.kind);
             count_verdict(verdict_t.FROM_PARENT);
             return;
         }
 
         // Does the frame open the set, or belong to what it holds? A set of another epoch is empty. One with the result
         // gives way to the exact successor: whoever sends that has the result.
-        bool has_result = status == SET_FINAL || (status == SET_COMPLETE && meta.has_parent == 0);
+        bool has_result = status == SET_FINAL || status == SET_NO_DATA
+                || (status == SET_COMPLETE && meta.has_parent == 0);
         bool first = false;
         if (epoch != meta.epoch) {
             first = (hdr.netsum.chunk - meta.base) < (meta.window << 1);
@@ -455,6 +468,9 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 read_lanes();
                 if (has_result) {
                     answer_sender(kind_t.RESULT);
+                    if (status == SET_NO_DATA) {
+                        hdr.netsum.flags = FLAG_NO_DATA;
+                    }
                     count_verdict(verdict_t.SERVED_AGAIN);
                 } else {
                     send_up();
@@ -488,7 +504,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             count_verdict(verdict_t.ACCEPTED);
             if (first) {
                 store_lanes();
-            } else if (hdr.netsum.operator == operator_t.MAX) {
+            } else if (is_maximum) {
                 max_lanes();
             } else {
                 add_lanes();

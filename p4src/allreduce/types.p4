@@ -32,18 +32,21 @@ enum bit<8> kind_t {
 
 enum bit<8> operator_t {
     SUM = 0,
-    MAX = 1
+    MAX = 1,
+    SERVED = 2,  // with a server of weights at the root: a leaf adds
+    ANNOUNCE = 3 // the same: a leaf takes the maximum
 }
 
 const bit<8> FLAG_NO_DATA = 1;
 
 // Life of a set. FINAL belongs to leaves of a tree: a leaf's set is COMPLETE with its partial sum and FINAL with its
-// parent's result; without a parent the sum of a COMPLETE set is the result. Constants, not an enum: bmv2's registers
-// hold plain bit strings.
+// parent's result, or NO_DATA, as the result has none; without a parent the sum of a COMPLETE set is the result.
+// Constants, not an enum: bmv2's registers hold plain bit strings.
 const bit<8> SET_FILLING = 0;
 const bit<8> SET_COMPLETE = 1;
 const bit<8> SET_FINAL = 2;
 const bit<8> SET_FAILED = 3;
+const bit<8> SET_NO_DATA = 4;
 
 // What became of a contribution, of a frame for another child or of a parent's answer: row of counters `statistics`,
 // column as numbered here.

@@ -1,5 +1,5 @@
-"""The handler of a contribution: the slot rule of the protocol on one set, and the answers. And of a frame of one child
-for another, which is sent on from where it lies.
+"""The handler of a contribution: the slot rule of the protocol on one set, and the answers; in a leaf of a tree the sum
+to the parent, and the parent's answers. And of a frame of one child for another, which is sent on from where it lies.
 
 A set is in the L1 of one cluster, and its packets go to that cluster's cores only (first come, first served), so one
 lock in that L1 guards it. Sums are kept in the cores' byte order and turned around as they come and go.
@@ -23,14 +23,18 @@ from hostagent.protocol.wire import (
 )
 from pspin_model.aggregator.layout import (
     ANSWER_CHECKSUM,
+    ASKED,
     HEADER_STRIDE_BYTES,
     J_BASE,
     J_CHILDREN,
     J_COPIES,
+    J_ELSEWHERE,
     J_EPOCH,
     J_FULL,
+    J_UP,
     J_WINDOW,
     J_WORDS,
+    NO_DATA,
     P_BYTES,
     P_EPOCH_DROPS,
     P_FRAMES,
@@ -42,6 +46,7 @@ from pspin_model.aggregator.layout import (
     P_PLACE_BYTES,
     P_PLACES,
     P_PORTS,
+    S_ABOVE,
     S_CAME,
     S_CHUNK,
     S_EPOCH,
@@ -76,14 +81,15 @@ from pspin_model.handlers import (
     wait,
 )
 
-ACCEPTED, ACCEPTED_NO_DATA, COMPLETED, SERVED_AGAIN, WAITING, ERROR, OUTSIDE_WINDOW, MISMATCH, FORWARDED = range(
-    9
-)  # those of leaves of a tree, which this switch cannot be, follow
+ACCEPTED, ACCEPTED_NO_DATA, COMPLETED, SERVED_AGAIN, WAITING, ERROR, OUTSIDE_WINDOW, MISMATCH, FORWARDED = range(9)
+PARTIAL_AGAIN, FROM_PARENT = 9, 10
 VERDICT_COUNT = len(VERDICTS)
 NOTHING = -1
 RESULT_KIND, WAITING_KIND, ERROR_KIND = int(Kind.RESULT), int(Kind.WAITING), int(Kind.ERROR)
+SUM_KIND = int(Kind.CONTRIBUTION)
+"""A sum that goes to the parent."""
 MESSAGE_KIND = min(map(int, FORWARDED_KINDS))
-MAXIMUM = int(Operator.MAX)
+MAXIMUM, ANNOUNCEMENT = int(Operator.MAX), int(Operator.ANNOUNCE)
 KIND_AT, OPERATOR_AT, FLAGS_AT, EPOCH_AT, CHUNK_AT, OPERATION_AT, CHILD_AT = (
     HEADER_AT + OFFSET[name] for name in ("kind", "operator", "flags", "epoch", "chunk", "operation", "child")
 )
@@ -154,7 +160,8 @@ def count(h, words, row, bit, verdict):  # type: ignore[no-untyped-def]
 
 @helper
 def answer(h, words, row, bit, kind, frame, control, sums, came):  # type: ignore[no-untyped-def]
-    """Send one answer to the child of a bit: from this core's buffer, which is free again when the send is over."""
+    """Send one answer to the child of a bit, or a sum to the parent behind it: from this core's buffer, which is free
+    again when the send is over."""
     out_bytes = words[P_OUT_BYTES]
     first = words[P_PLACES] * words[P_PLACE_BYTES] + core_in_cluster(h) * out_bytes
     out = scratchpad(h, cluster(h), np.uint8)[first : first + LANES_AT + 4 * sums.size]
@@ -165,7 +172,11 @@ def answer(h, words, row, bit, kind, frame, control, sums, came):  # type: ignor
     out[KIND_AT] = kind
     out[OPERATOR_AT] = frame[OPERATOR_AT]
     out[CHUNK_AT : CHUNK_AT + 8] = frame[CHUNK_AT : CHUNK_AT + 8]
-    if kind == RESULT_KIND:
+    if kind == SUM_KIND:
+        out[CHILD_AT : CHILD_AT + 2] = frame[CHILD_AT : CHILD_AT + 2]
+    if kind in (RESULT_KIND, SUM_KIND):
+        if control[S_ABOVE] == NO_DATA:
+            out[FLAGS_AT] = FLAG_NO_DATA
         lanes = out[LANES_AT:].view(np.uint32)
         charge(h, alu=TURN_ALU * sums.size, load=sums.size, store=sums.size)
         for i in range(sums.size):
@@ -234,7 +245,8 @@ def accepts(h, control, job, chunk):  # type: ignore[no-untyped-def]
     if control[S_CHUNK] == chunk:
         return 1
     follows = chunk == (control[S_CHUNK] + 2 * job[J_WINDOW]) % MODULUS
-    return 2 if follows and control[S_CAME] == job[J_FULL] and control[S_FAILED] == 0 else 0
+    is_over = control[S_CAME] == job[J_FULL] and control[S_FAILED] == 0 and control[S_ABOVE] != ASKED
+    return 2 if follows and is_over else 0
 
 
 @helper
@@ -250,6 +262,7 @@ def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def
     operator = np.int64(frame[OPERATOR_AT])
     if place == 2:
         control[S_EPOCH], control[S_CHUNK], control[S_CAME], control[S_FAILED] = job[J_EPOCH], chunk, 0, 0
+        control[S_ABOVE] = 0
         control[S_OPERATOR], control[S_OPERATION], control[S_FIRST] = operator, operation, child
     if control[S_FAILED] != 0:
         return ERROR, ERROR_KIND, False
@@ -257,26 +270,63 @@ def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def
         control[S_FAILED], control[S_OTHER_OPERATION], control[S_OTHER] = 1, operation, child
         return MISMATCH, ERROR_KIND, True
     if control[S_CAME] & mine:
+        if control[S_ABOVE] == ASKED:
+            return PARTIAL_AGAIN, SUM_KIND, False
         if control[S_CAME] == job[J_FULL]:
             return SERVED_AGAIN, RESULT_KIND, False
         return WAITING, WAITING_KIND, False
     no_data = frame[FLAGS_AT] & FLAG_NO_DATA
     is_first = control[S_CAME] == 0
     if no_data == 0:
-        take(h, sums, frame, is_first, operator == MAXIMUM)
+        take(h, sums, frame, is_first, operator in (MAXIMUM, ANNOUNCEMENT))
     elif is_first:
         charge(h, store=sums.size)
         sums[:] = 0
     control[S_CAME] |= mine
     verdict = ACCEPTED if no_data == 0 else ACCEPTED_NO_DATA
-    if control[S_CAME] == job[J_FULL]:
-        return verdict, RESULT_KIND, True
-    return verdict, NOTHING, False
+    if control[S_CAME] != job[J_FULL]:
+        return verdict, NOTHING, False
+    if job[J_UP] >= 0:
+        control[S_ABOVE] = ASKED
+        return verdict, SUM_KIND, False
+    return verdict, RESULT_KIND, True
 
 
-@handler(code_bytes=2560)
+@helper
+def take_answer(h, control, sums, job, frame):  # type: ignore[no-untyped-def]
+    """The parent's result or error, as `classify`."""
+    chunk, operation = field32(h, frame, CHUNK_AT), field32(h, frame, OPERATION_AT)
+    charge(h, alu=RULE_ALU, load=RULE_LOADS, load_use=RULE_LOADS, store=RULE_STORES, branch=6)
+    no_data = frame[FLAGS_AT] & FLAG_NO_DATA
+    if control[S_EPOCH] != job[J_EPOCH] or control[S_CHUNK] != chunk:
+        return OUTSIDE_WINDOW, NOTHING, False
+    if control[S_ABOVE] != ASKED or control[S_FAILED] != 0:
+        return OUTSIDE_WINDOW, NOTHING, False
+    if frame[KIND_AT] == RESULT_KIND:
+        if control[S_OPERATION] != operation or control[S_OPERATOR] != frame[OPERATOR_AT]:
+            return OUTSIDE_WINDOW, NOTHING, False
+        if no_data == 0:
+            take(h, sums, frame, True, False)
+            control[S_ABOVE] = 0
+        else:
+            charge(h, store=sums.size)
+            sums[:] = 0
+            control[S_ABOVE] = NO_DATA
+        return FROM_PARENT, RESULT_KIND, True
+    if no_data != 0:
+        return OUTSIDE_WINDOW, NOTHING, False
+    control[S_ABOVE], control[S_FAILED] = 0, 1
+    control[S_OPERATION] = field32(h, frame, LANES_AT)
+    control[S_OTHER_OPERATION] = field32(h, frame, LANES_AT + 4)
+    control[S_FIRST] = field32(h, frame, LANES_AT + 8)
+    control[S_OTHER] = field32(h, frame, LANES_AT + 12)
+    return FROM_PARENT, ERROR_KIND, True
+
+
+@handler(code_bytes=3328)
 def contribute(h):  # type: ignore[no-untyped-def]
-    """One contribution, or frame for another child, of a child that the matching rules know."""
+    """A frame that the matching rules know, of a child or of a leaf's parent: a contribution, the parent's answer,
+    or a frame for another child."""
     words = handler_memory(h, np.int64)
     found = tag(h)
     row, bit, number = found & 0xFF, found >> TAG_BIT_SHIFT & 0xFF, found >> TAG_SET_SHIFT
@@ -289,6 +339,9 @@ def contribute(h):  # type: ignore[no-untyped-def]
     if frame[KIND_AT] >= MESSAGE_KIND:
         forward(h, words, row, bit, number, frame)
         return
+    if frame[KIND_AT] == WAITING_KIND:
+        forward(h, words, row, bit, bit, frame)
+        return
     size = words[P_PLACE_BYTES]
     first = number // clusters(h) * size
     place = scratchpad(h, number % clusters(h), np.uint8)[first : first + size]
@@ -296,16 +349,24 @@ def contribute(h):  # type: ignore[no-untyped-def]
     sums = place[S_WORDS * WORD_BYTES : S_WORDS * WORD_BYTES + 4 * words[P_LANES]].view(np.uint32)
     mine = words[P_MASKS + row * MOST_CHILDREN + bit]
     lock(h, number)
-    verdict, kind, to_all = classify(h, control, sums, job, frame, mine)
-    came = control[S_CAME]
+    if frame[KIND_AT] == SUM_KIND:
+        verdict, kind, to_all = classify(h, control, sums, job, frame, mine)
+    else:
+        verdict, kind, to_all = take_answer(h, control, sums, job, frame)
+    came = control[S_CAME] | job[J_ELSEWHERE]
     unlock(h, number)
     count(h, words, row, bit, verdict)
     if kind == NOTHING:
         return
+    if kind == SUM_KIND:
+        if verdict != PARTIAL_AGAIN:
+            count(h, words, row, bit, COMPLETED)
+        answer(h, words, row, job[J_UP], kind, frame, control, sums, came)
+        return
     if not to_all:
         answer(h, words, row, bit, kind, frame, control, sums, came)
         return
-    if kind == RESULT_KIND:
+    if kind == RESULT_KIND and verdict != FROM_PARENT:
         count(h, words, row, bit, COMPLETED)
     # nobody can restart the set before all children have this answer
     for other in range(job[J_CHILDREN]):

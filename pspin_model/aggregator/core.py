@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,9 @@ class PspinAggregator:
         self.ports = ports if ports is not None else TxPortTable()
         self.config = config or machine_for(lanes)
         self._frame_bytes = LANES_AT + 4 * lanes
-        self.capacity = Capacity(min(slots, self._room(lanes)), lanes, MOST_JOBS, forwards_messages=True)
+        self.capacity = Capacity(
+            min(slots, self._room(lanes)), lanes, MOST_JOBS, forwards_messages=True, serves_parents=True
+        )
         self._terms: dict[int, JobTerms] = {}
         self._rows: dict[int, int] = {}
         self._costs = costs
@@ -164,13 +167,22 @@ class PspinAggregator:
         self._rows[terms.job], self._terms[terms.job] = row, terms
         at = P_JOBS + row * J_WORDS
         highest = max(child.bit for child in terms.children) + 1
-        parameters = (terms.epoch, terms.base, terms.window, _signed(terms.full), _signed(terms.copies), highest)
+        elsewhere, up = (terms.parent.elsewhere, min(terms.parent.workers)) if terms.parent is not None else (0, -1)
+        bitmaps = [_signed(bitmap) for bitmap in (terms.full, terms.copies, elsewhere)]
+        parameters = (terms.epoch, terms.base, terms.window, *bitmaps[:2], highest, bitmaps[2], up)
         self._words[at : at + len(parameters)] = parameters
         for child in terms.children:
-            self._words[P_PORTS + row * MOST_CHILDREN + child.bit] = child.port
-            self._words[P_MASKS + row * MOST_CHILDREN + child.bit] = _signed(child.mask)
-            self._headers[row, child.bit, :LANES_AT] = answer_header(terms, child)
+            self._write_child(row, terms, child)
+        if (parent := terms.parent) is not None:
+            towards = replace(terms, aggregator_mac=parent.own_mac, aggregator_ip=parent.own_ip)
+            for worker in parent.children():
+                self._write_child(row, towards, worker)
         self._write_rules()
+
+    def _write_child(self, row: int, terms: JobTerms, child: ChildTerms) -> None:
+        self._words[P_PORTS + row * MOST_CHILDREN + child.bit] = child.port
+        self._words[P_MASKS + row * MOST_CHILDREN + child.bit] = _signed(child.mask)
+        self._headers[row, child.bit, :LANES_AT] = answer_header(terms, child)
 
     def _check(self, terms: JobTerms) -> None:
         if terms.service is not None:
@@ -196,7 +208,10 @@ class PspinAggregator:
         rules: list[tuple[int, ...]] = []
         for job, terms in self._terms.items():
             first = len(rules)
-            rules += [_rule(terms, child, self._rows[job]) for child in terms.children]
+            rules += [_rule(terms, child, self._rows[job], is_elsewhere=False) for child in terms.children]
+            if terms.parent is not None:  # last, so that the last rule says whether there is a parent
+                above = terms.parent.children()
+                rules += [_rule(terms, worker, self._rows[job], is_elsewhere=True) for worker in above]
             self._heads[job] = first, len(rules)
         self._rules = np.array(rules or [(0,) * RULE_WORDS], np.int64)
 
@@ -285,7 +300,7 @@ class PspinAggregator:
             heapq.heappush(self._waiting, entry)
 
 
-def _rule(terms: JobTerms, child: ChildTerms, row: int) -> tuple[int, ...]:
+def _rule(terms: JobTerms, child: ChildTerms, row: int, *, is_elsewhere: bool) -> tuple[int, ...]:
     """Words of a rule, in the order of `RULE`."""
     fields = {
         "job": terms.job,
@@ -300,6 +315,7 @@ def _rule(terms: JobTerms, child: ChildTerms, row: int) -> tuple[int, ...]:
         "window": terms.window,
         "short_allowed": int(terms.no_data_short),
         "used": 1,
+        "elsewhere": int(is_elsewhere),
     }
     assert RULE.names is not None
     return tuple(fields[name] for name in RULE.names)

@@ -11,8 +11,9 @@ WORD_BYTES = 8
 P_LANES, P_EPOCH_DROPS, P_PLACE_BYTES, P_PLACES, P_OUT_BYTES = range(5)
 """Lanes of a full frame; frames of another epoch; bytes of a set; sets of a cluster; bytes of a core's buffer."""
 P_JOBS = 8
-J_EPOCH, J_BASE, J_WINDOW, J_FULL, J_COPIES, J_CHILDREN = range(6)
-"""Words of a job, as in its terms; J_CHILDREN is the highest bit and one."""
+J_EPOCH, J_BASE, J_WINDOW, J_FULL, J_COPIES, J_CHILDREN, J_ELSEWHERE, J_UP = range(8)
+"""Words of a job, as in its terms; J_CHILDREN is the highest bit and one. J_UP: a bit of J_ELSEWHERE, whose port and
+header lead to the parent; -1: the job has none."""
 J_WORDS = 8
 P_PORTS = P_JOBS + MOST_JOBS * J_WORDS
 """Port of each child, by row and bit."""
@@ -28,8 +29,10 @@ HEADER_STRIDE_BYTES = 72
 MEMORY_BYTES = P_HEADERS * WORD_BYTES + MOST_JOBS * MOST_CHILDREN * HEADER_STRIDE_BYTES
 
 # A set in L1, in words of 64 bits; the sums follow, 32 bits each.
-S_EPOCH, S_CHUNK, S_CAME, S_FAILED, S_OPERATOR, S_OPERATION, S_FIRST, S_OTHER_OPERATION, S_OTHER = range(9)
-"""S_FIRST and S_OTHER are child numbers. S_EPOCH is 0 in a set that nobody has used."""
+S_EPOCH, S_CHUNK, S_CAME, S_FAILED, S_OPERATOR, S_OPERATION, S_FIRST, S_OTHER_OPERATION, S_OTHER, S_ABOVE = range(10)
+"""S_FIRST and S_OTHER are child numbers. S_EPOCH is 0 in a set that nobody has used. S_ABOVE: 0, ASKED or NO_DATA."""
+ASKED, NO_DATA = 1, 2
+"""The sum has gone to the parent, whose result has not come; the parent's result has no data."""
 S_WORDS = 10
 
 # A packet's tag: what the matching rules found.

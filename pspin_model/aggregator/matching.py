@@ -37,11 +37,13 @@ JOB, CHILD, KIND, PEER = DROPS.index("job"), DROPS.index("child"), DROPS.index("
 
 RULE = np.dtype(
     [(name, "<i8") for name in ("job", "child", "bit", "row", "port", "mac", "ip", "zero_allowed")]
-    + [(name, "<i8") for name in ("first_slot", "window", "short_allowed", "used")]
+    + [(name, "<i8") for name in ("first_slot", "window", "short_allowed", "used", "elsewhere")]
 )
-"""One child of one job."""
+"""One child of one job. elsewhere: it is behind the parent of this leaf of a tree."""
 RULE_WORDS = RULE.itemsize // 8
-R_JOB, R_CHILD, R_BIT, R_ROW, R_PORT, R_MAC, R_IP, R_ZERO, R_FIRST, R_WINDOW, R_SHORT, R_USED = range(RULE_WORDS)
+R_JOB, R_CHILD, R_BIT, R_ROW, R_PORT, R_MAC, R_IP, R_ZERO, R_FIRST, R_WINDOW, R_SHORT, R_USED, R_ELSEWHERE = range(
+    RULE_WORDS
+)
 
 IP_AT, UDP_AT = ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES
 UDP_CHECKSUM_AT = UDP_AT + 6
@@ -49,7 +51,8 @@ VERSION_AT, KIND_AT, JOB_AT, CHILD_AT, FLAGS_AT, OPERATOR_AT, LANE_COUNT_AT, PEE
     HEADER_AT + OFFSET[name]
     for name in ("version", "kind", "job", "child", "flags", "operator", "lanes", "peer", "chunk")
 )
-CONTRIBUTION, SUM, MAX = int(Kind.CONTRIBUTION), int(Operator.SUM), int(Operator.MAX)
+CONTRIBUTION, WAITING = int(Kind.CONTRIBUTION), int(Kind.WAITING)
+SUM, MAX, SERVED, ANNOUNCE = map(int, (Operator.SUM, Operator.MAX, Operator.SERVED, Operator.ANNOUNCE))
 MESSAGE, LAST_KIND = min(map(int, FORWARDED_KINDS)), max(map(int, FORWARDED_KINDS))
 
 
@@ -87,8 +90,7 @@ def udp_total(at: int, size: int) -> Any:
 
 @njit
 def look(at: int, size: int) -> Any:
-    """-1 for a contribution of the protocol, whole and unharmed but for its UDP checksum, or a frame for another child;
-    else why it is dropped."""
+    """-1 for a frame of the protocol, whole and unharmed but for its UDP checksum; else why it is dropped."""
     if size < LANES_AT or be16(at + 12) != ETHERTYPE_IPV4 or load_u8(at + IP_AT) != 0x45:
         return NOT_OURS
     if load_u8(at + IP_AT + 9) != PROTOCOL_UDP or be16(at + UDP_AT + 2) != NETSUM_PORT or be16(at + IP_AT + 6) & 0x3FFF:
@@ -102,9 +104,7 @@ def look(at: int, size: int) -> Any:
         return KIND
     if MESSAGE <= load_u8(at + KIND_AT) <= LAST_KIND:
         return -1
-    if load_u8(at + KIND_AT) != CONTRIBUTION:
-        return KIND
-    if operator > MAX or (no_data and operator != SUM):
+    if load_u8(at + KIND_AT) > LAST_KIND or operator > ANNOUNCE or (no_data and operator in (MAX, ANNOUNCE)):
         return KIND
     return -1
 
@@ -115,44 +115,59 @@ def match(at: int, size: int, port: int, lanes: int, rules: Any, heads: Any) -> 
     why = look(at, size)
     if why >= 0:
         return why, 0
-    job = be16(at + JOB_AT)
+    job, child, kind = be16(at + JOB_AT), be16(at + CHILD_AT), load_u8(at + KIND_AT)
+    is_answer, above = CONTRIBUTION < kind < MESSAGE, rules[max(heads[job, 1] - 1, 0)]
+    is_for_parent = is_answer or (kind == CONTRIBUTION and load_u8(at + OPERATOR_AT) > MAX)
+    if is_for_parent and (heads[job, 0] < 0 or above[R_ELSEWHERE] == 0):
+        return KIND, 0
     if heads[job, 0] < 0:
         return JOB, 0
-    child = be16(at + CHILD_AT)
     for index in range(heads[job, 0], heads[job, 1]):
         rule = rules[index]
         if rule[R_CHILD] != child:
             continue
         mac = be16(at + 6) << 32 | be32(at + 8)
-        if rule[R_PORT] != port or rule[R_MAC] != mac or rule[R_IP] != be32(at + IP_AT + 12):
+        source = above if is_answer else rule
+        if kind >= MESSAGE and above[R_ELSEWHERE] and rule[R_PORT] != port:
+            source = above  # which has checked who sends
+        if source[R_PORT] != port or source[R_MAC] != mac or source[R_IP] != be32(at + IP_AT + 12):
             return CHILD, 0
-        if load_u8(at + KIND_AT) >= MESSAGE:
+        if kind >= MESSAGE:
             if size > LANES_AT + 4 * lanes:
                 return LENGTH, 0
-            peer = bit_of_peer(at, rules, heads)
-            return (PEER, 0) if peer < 0 else (-1, rule[R_ROW] | rule[R_BIT] << TAG_BIT_SHIFT | peer << TAG_SET_SHIFT)
+            peer = rule_of_peer(at, rules, heads)
+            if peer < 0 or (source[R_ELSEWHERE] and rules[peer][R_ELSEWHERE]):
+                return PEER, 0
+            return -1, rule[R_ROW] | rule[R_BIT] << TAG_BIT_SHIFT | rules[peer][R_BIT] << TAG_SET_SHIFT
+        if rule[R_ELSEWHERE] and not is_answer:
+            return CHILD, 0
+        chunk, window = be32(at + CHUNK_AT), rule[R_WINDOW]
+        number = 2 * (rule[R_FIRST] + chunk % window) + chunk // window % 2
+        tag = rule[R_ROW] | rule[R_BIT] << TAG_BIT_SHIFT | number << TAG_SET_SHIFT
+        if kind == WAITING:
+            if size > LANES_AT + 4 * lanes or rule[R_ELSEWHERE]:
+                return (PEER if rule[R_ELSEWHERE] else LENGTH), 0
+            return -1, tag
         count = be16(at + LANE_COUNT_AT)
         is_short = count == 0 and load_u8(at + FLAGS_AT) & FLAG_NO_DATA != 0 and rule[R_SHORT] != 0
         if size != LANES_AT + 4 * count or (count != lanes and not is_short):
             return LENGTH, 0
         if be16(at + UDP_CHECKSUM_AT) == 0:
-            if rule[R_ZERO] == 0:
+            if source[R_ZERO] == 0:
                 return CHECKSUM, 0
         elif udp_total(at, size) != 0xFFFF:
             return CHECKSUM, 0
-        chunk, window = be32(at + CHUNK_AT), rule[R_WINDOW]
-        number = 2 * (rule[R_FIRST] + chunk % window) + chunk // window % 2
-        return -1, rule[R_ROW] | rule[R_BIT] << TAG_BIT_SHIFT | number << TAG_SET_SHIFT
+        return -1, tag
     return CHILD, 0
 
 
 @njit
-def bit_of_peer(at: int, rules: Any, heads: Any) -> Any:
-    """The bit of the child that a frame is for; -1 if the job has none."""
+def rule_of_peer(at: int, rules: Any, heads: Any) -> Any:
+    """The number of the rule of the child that a frame is for; -1 if the job has none."""
     job, peer = be16(at + JOB_AT), be16(at + PEER_AT)
     for index in range(heads[job, 0], heads[job, 1]):
         if rules[index][R_CHILD] == peer:
-            return rules[index][R_BIT]
+            return index
     return -1
 
 

@@ -32,7 +32,7 @@ from hostagent.protocol.reference import (
     ReferenceParent,
     ReferenceServer,
 )
-from hostagent.protocol.services.aggregator import Aggregator
+from hostagent.protocol.services.aggregator import Aggregator, ServiceTerms
 from hostagent.protocol.tree import TreeSwitch, regular_tree
 from tests.labs.p4_aggregator import P4Aggregator
 from tests.labs.protocol import JOB, Controller, Lab, Schedule, make_lab
@@ -41,6 +41,8 @@ from tests.labs.worker_core import WorkerCore
 P4_LANES, P4_SLOTS = 64, 16
 PORTS = 512
 CORE_TURN_NS = 10_000
+
+MakeCore = Callable[[int, TxPortTable], Aggregator]
 
 
 class Box(Protocol):
@@ -107,20 +109,21 @@ def program() -> CompiledProgram:
 class CoreBox:
     """A core of ours, by the terms that the controller's driver gives it."""
 
-    def __init__(self, make: Callable[[int, TxPortTable], Aggregator], lanes: int) -> None:
+    def __init__(self, make: MakeCore, lanes: int, table: TxPortTable | None = None) -> None:
         self._make, self._lanes = make, lanes
         self._now_ns = 0
-        self.restart()
+        self.restart(table)
 
-    def restart(self) -> None:
-        self._table, self._ports = TxPortTable(), dict[int, MemoryPort]()
-        self._core = self._make(self._lanes, self._table)
+    def restart(self, table: TxPortTable | None = None) -> None:
+        self._table, self._ports = table or TxPortTable(), dict[int, MemoryPort]()
+        self.core = self._make(self._lanes, self._table)
 
     def install(self, entries: JobConfig) -> None:
-        for child in entries.children:
-            if child.port not in self._ports:
-                self._ports[child.port] = MemoryPort(parse_port(f"{child.port}=memory:lab"), self._table)
-        self._core.install(terms_of(entries, self._lanes))
+        above = [entries.parent.port] if entries.parent is not None else []
+        for port in [*above, *(child.port for child in entries.children)]:
+            if port not in self._ports:
+                self._ports[port] = MemoryPort(parse_port(f"{port}=memory:lab"), self._table)
+        self.core.install(terms_of(entries, self._lanes))
 
     def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         batch = FrameBatch(1)
@@ -128,10 +131,10 @@ class CoreBox:
         for memory_port in self._ports.values():
             port_refresh(memory_port.address)
         self._now_ns += CORE_TURN_NS
-        due_ns = self._core.process(batch, self._now_ns)
+        due_ns = self.core.process(batch, self._now_ns)
         while due_ns is not None:
             self._now_ns = due_ns
-            due_ns = self._core.process(FrameBatch(1), due_ns)
+            due_ns = self.core.process(FrameBatch(1), due_ns)
         answers = []
         for number, memory_port in self._ports.items():
             memory_port.flush()
@@ -139,9 +142,14 @@ class CoreBox:
         return answers
 
 
-def below(make: Callable[[int, TxPortTable], Aggregator]) -> Callable[[int, int], Box]:
+def below(make: MakeCore) -> Callable[[int, int], Box]:
     """Switches that follow the rules in plain Python below a core of ours."""
     return lambda lanes, index: plain(lanes, index) if index else CoreBox(make, lanes)
+
+
+def above(make: MakeCore) -> Callable[[int, int], Box]:
+    """A root that follows the rules in plain Python above cores of ours."""
+    return lambda lanes, index: CoreBox(make, lanes) if index else plain(lanes, index)
 
 
 def plain(lanes: int, index: int = 0) -> Box:
@@ -158,10 +166,15 @@ class Boxes:
     ``workers + i`` leads from switch i to its parent."""
 
     def __init__(
-        self, fan_out: tuple[int, ...], job: ReferenceJob, make: Callable[[int, int], Box], lanes: int
+        self,
+        fan_out: tuple[int, ...],
+        job: ReferenceJob,
+        make: Callable[[int, int], Box],
+        lanes: int,
+        service: ServiceTerms | None = None,
     ) -> None:
         """``make`` is given the lanes and the switch's index."""
-        self.job = job
+        self.job, self._service = job, service
         self.workers = len(job.children)
         zero = all(child.zero_checksum_allowed for child in job.children)
         self.switches = regular_tree(fan_out, zero_checksum_allowed=zero)
@@ -183,7 +196,7 @@ class Boxes:
             for rank, child in enumerate(job.children)
         )
         place = (JOB, 0, epoch, base, job.window, 0, job.short_allowed, job.switch_mac, job.switch_ip)
-        return JobConfig(*place, children)
+        return JobConfig(*place, children, self._service)
 
     def install_all(self, epoch: int, base: int) -> None:
         for index, part in self.parts(epoch, base).items():

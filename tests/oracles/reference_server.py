@@ -149,7 +149,7 @@ class ReferenceServer(ReferenceAggregator):
         self.jobs[number] = job
         self.states[number] = JobState(held)
 
-    def _operators(self, no_data: bool) -> tuple[Operator, ...]:
+    def _operators(self, job: ReferenceJob | None, no_data: bool) -> tuple[Operator, ...]:
         return (Operator.SUM, Operator.SERVED) if no_data else tuple(Operator)
 
     def _accumulate(self, held: SlotSet, frame: Frame) -> None:

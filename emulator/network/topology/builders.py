@@ -28,21 +28,30 @@ def star(hosts: int, *, host_link: LinkClass = HOST_LINK) -> Topology:
 
 
 def tree(
-    fan_outs: Sequence[int], *, host_link: LinkClass = HOST_LINK, switch_link: LinkClass = SWITCH_LINK
+    fan_outs: Sequence[int | tuple[int, ...]],
+    *,
+    host_link: LinkClass = HOST_LINK,
+    switch_link: LinkClass = SWITCH_LINK,
 ) -> Topology:
     """A tree of switches from the root down, hosts below the lowest: (2, 4) is a root over 2 leaves of 4 hosts.
 
     With fan-outs f1 to fL, up to `MAX_LEVELS` of them: f1 f2 ... fL hosts; 1 + f1 + f1 f2 + ... + f1 ... f(L-1)
     switches; a cable for every node but the root; diameter 2L (of more than one leaf). Switch s1.0 is child 0 of switch
-    s1 of the root. Groups: rack0, ... of a leaf and its hosts.
+    s1 of the root. Groups: rack0, ... of a leaf and its hosts. The last fan-out may be one for each leaf: (2, (3, 5)).
     """
-    sizes = [prod(fan_outs[:level]) for level in range(len(fan_outs) + 1)]
+    above = [each for each in fan_outs[:-1] if isinstance(each, int)]
+    last = fan_outs[-1] if fan_outs else 0
+    hosts = last if isinstance(last, tuple) else (last,) * prod(above)
+    if len(above) < len(fan_outs) - 1 or len(hosts) != prod(above):
+        raise TopologyError(f"tree: {tuple(fan_outs)}: only the last fan-out may be one for each leaf")
+    sizes = [*(prod(above[:level]) for level in range(len(fan_outs))), sum(hosts)]
     if not 1 <= len(fan_outs) <= MAX_LEVELS:
         raise TopologyError(f"tree: {len(fan_outs)} levels of switches; there are 1 to {MAX_LEVELS}")
-    check_counts("tree", sum(sizes), fan_out=(min(fan_outs), 1))
-    plan = Plan("tree-" + "x".join(map(str, fan_outs)))
+    check_counts("tree", sum(sizes), fan_out=(min(*above, *hosts, sizes[-1]), 1))
+    numbers = "-".join(map(str, hosts if isinstance(last, tuple) else (last,)))
+    plan = Plan("tree-" + "x".join([*map(str, above), numbers]))
     level = [("root", "s")]
-    for number, fan_out in enumerate(fan_outs):
+    for number in range(len(fan_outs)):
         names = []
         for index, (parent, prefix) in enumerate(level):
             leaf = number == len(fan_outs) - 1
@@ -52,9 +61,9 @@ def tree(
             elif leaf:
                 plan.groups[group] = [parent]
             if leaf:
-                plan.rack(parent, fan_out, host_link, group)
+                plan.rack(parent, hosts[index], host_link, group)
                 continue
-            for child in range(fan_out):
+            for child in range(above[number]):
                 names.append((plan.switch(f"{prefix}{child}"), f"{prefix}{child}."))
                 plan.cable(names[-1][0], parent, switch_link)
         level = names

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from emulator.ports.batch import FrameBatch, TxPortTable
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.frames import parse_frame
-from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob
+from hostagent.protocol.reference import ReferenceAggregator, ReferenceChild, ReferenceJob, ReferenceParent
 from hostagent.protocol.services.aggregator import (
     AggregatorRefused,
     Capacity,
@@ -28,7 +28,7 @@ class ReferenceCore:
 
     def __init__(self, *, lanes: int, slots: int, ports: TxPortTable) -> None:
         self.ports = ports
-        self.capacity = Capacity(slots, lanes, jobs=8, forwards_messages=True)
+        self.capacity = Capacity(slots, lanes, jobs=8, forwards_messages=True, serves_parents=True)
         self.rule = ReferenceAggregator(lanes)
         self.calls = 0
         self._terms: dict[int, JobTerms] = {}
@@ -65,6 +65,7 @@ class ReferenceCore:
             short_allowed=terms.no_data_short,
             switch_mac=terms.aggregator_mac,
             switch_ip=terms.aggregator_ip,
+            parent=_parent_of(terms),
         )
         self._terms[terms.job] = terms
 
@@ -115,3 +116,20 @@ class ReferenceCore:
                 counted[name] = counted.get(name, 0) + 1
             lengths = self._bytes.setdefault(job, {})
             lengths[name] = lengths.get(name, 0) + len(frame)
+
+
+def _parent_of(terms: JobTerms) -> ReferenceParent | None:
+    above = terms.parent
+    if above is None:
+        return None
+    return ReferenceParent(
+        above.port,
+        above.mac,
+        above.ip,
+        above.own_mac,
+        above.own_ip,
+        frozenset(above.workers),
+        above.elsewhere,
+        above.zero_checksum_allowed,
+        not above.zero_checksum_allowed,
+    )

@@ -19,8 +19,8 @@ from hostagent.cli.rack.report import print_report
 from hostagent.cli.rack.tenants_file import TenantsFileError, declare_all
 from hostagent.protocol.services import aggregator_pb2 as pb
 from hostagent.protocol.services.aggregator import peer_port
-from hostagent.rackserver.core import RackServer, compile_services
-from hostagent.rackserver.hierarchy.memory import compile_tiers
+from hostagent.rackserver.core import SERVICE_ENTRIES, RackServer, compile_entries
+from hostagent.rackserver.hierarchy.memory import TIER_ENTRIES
 from hostagent.rackserver.hierarchy.routes import Peer, Place
 from hostagent.rackserver.services.checkpoint import CheckpointError
 from hostagent.rackserver.services.checkpoint_folder import CheckpointFolder
@@ -117,9 +117,9 @@ class RunningServer(RunningAggregator):
         if options.cores > 1:
             self.thread_pool = ThreadPool(self.rack, pin=options.pin)
             self._stack.callback(self._dismiss, self.thread_pool)
-        compile_services()  # else the first service's job would wait for it
+        compile_entries(SERVICE_ENTRIES)  # else the first service's job would wait for it
         if options.rack is not None:
-            compile_tiers()
+            compile_entries(TIER_ENTRIES)
         if self.folder is not None:
             self.checkpointer = Checkpointer(self.rack, self.runner.paused, self.folder, options.pace, report_problem)
 

@@ -13,13 +13,12 @@ from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.protocol.services.aggregator import ServiceTerms
-from hostagent.protocol.window import MOST_RANKS
 from hostagent.transport.session.terms import label_of
 
 
 def join(world: World, process: int, request: int, message: pb.Join) -> None:
     """Enters a rank into its group's job, making the job if it is the first; a repeat is answered alike."""
-    problem = _problem_with(message)
+    problem = _problem_with(world, message)
     job = _open_job(world, message.group, message.rank)
     if not problem and job is not None and job.size != message.size:
         problem = f"rank {message.rank} says the group has {message.size} ranks, others said {job.size}"
@@ -43,9 +42,10 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
     progress(world, job)
 
 
-def _problem_with(message: pb.Join) -> str:
-    if not 1 <= message.size <= MOST_RANKS:
-        return f"{message.size} ranks, where one aggregator serves 1 to {MOST_RANKS}"
+def _problem_with(world: World, message: pb.Join) -> str:
+    most = world.settings.most_ranks
+    if not 1 <= message.size <= most:
+        return f"{message.size} ranks, where the network serves 1 to {most}"
     if message.rank >= message.size:
         return f"rank {message.rank} of {message.size}"
     return ""

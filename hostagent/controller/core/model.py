@@ -15,6 +15,7 @@ from hostagent.controller.core.ports import PortBook
 from hostagent.controller.core.slots import LARGEST_WINDOW, Run, SlotAllocator
 from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.protocol.services.session_pb2 import Failed, ServerMessage
+from hostagent.protocol.window import MOST_RANKS
 from hostagent.transport.session.terms import LONGEST_SILENCE_NS, label_of
 
 SECOND_NS = 1_000_000_000
@@ -56,6 +57,8 @@ class Settings:
     """Identity of the controller's machine, which is the aggregator's: shm ports are for processes on it."""
     max_window: int = LARGEST_WINDOW
     short_no_data: bool = True
+    most_ranks: int = MOST_RANKS
+    """Of a job."""
     limits: Limits = Limits()
 
 

@@ -17,12 +17,12 @@ import grpc.aio
 
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.driver import AggregatorCounters, AggregatorUnavailable, DriverEvents
-from hostagent.controller.drivers.job import JobConfig
+from hostagent.controller.drivers.job import JobConfig, Parent
 from hostagent.controller.drivers.reconnecting import ReconnectingDriver
 from hostagent.controller.drivers.silence import is_silent, title
 from hostagent.controller.drivers.watched_stream import WatchedStream
 from hostagent.protocol.services import aggregator_pb2 as pb
-from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
+from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ParentTerms
 from hostagent.protocol.services.aggregator_messages import counted, counters_from, terms_message
 from hostagent.protocol.services.aggregator_pb2_grpc import AggregatorStub
 from hostagent.protocol.services.reasons import reason_of
@@ -240,7 +240,13 @@ def terms_of(config: JobConfig, lanes: int) -> JobTerms:
         no_data_short=config.short_allowed,
         service=config.service,
         spread=config.spread,
+        parent=_parent_terms(config.parent) if config.parent is not None else None,
     )
+
+
+def _parent_terms(parent: Parent) -> ParentTerms:
+    ends = parent.port, parent.mac, parent.ip, parent.own_mac, parent.own_ip
+    return ParentTerms(*ends, parent.zero_checksum_allowed, parent.workers)
 
 
 def read_statistics(address: str, timeout_s: float) -> Mapping[str, Any]:

@@ -92,6 +92,32 @@ class ChildTerms:
 
 
 @dataclass(frozen=True, slots=True)
+class ParentTerms:
+    """The aggregator above a leaf of a tree (PROTOCOL.md, section 12)."""
+
+    port: int
+    mac: int
+    ip: int
+    """A frame of the parent must arrive by this port from these addresses."""
+    own_mac: int
+    own_ip: int
+    """The leaf's addresses towards it."""
+    zero_checksum_allowed: bool
+    workers: tuple[int, ...]
+    """Those that are not below the leaf: their numbers in frames, which are also their places in bitmaps."""
+
+    @property
+    def elsewhere(self) -> int:
+        """The bits of these workers, of which the leaf does not know whether they have contributed."""
+        return sum(1 << worker for worker in self.workers)
+
+    def children(self) -> list[ChildTerms]:
+        """These workers as children that are reached through the parent."""
+        ends = self.port, self.mac, self.ip, self.zero_checksum_allowed
+        return [ChildTerms(worker, worker, *ends) for worker in self.workers]
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceTerms:
     """The terms of a tenant with a rack server; see `aggregator.proto`."""
 
@@ -155,6 +181,8 @@ class JobTerms:
     """None: the job only sums."""
     spread: Spread | None = None
     """None: all children are here."""
+    parent: ParentTerms | None = None
+    """None: the sum is the result."""
 
     def __post_init__(self) -> None:
         wrong = self._problem()
@@ -196,7 +224,7 @@ class JobTerms:
             return f"{self.lanes} lanes per frame; use one of {', '.join(map(str, LANES))}"
         if not 1 <= len(self.children) <= MOST_CHILDREN:
             return f"{len(self.children)} children; use 1 to {MOST_CHILDREN}"
-        return self._problem_of_children() or self._problem_of_racks()
+        return self._problem_of_children() or self._problem_of_parent() or self._problem_of_racks()
 
     def _problem_of_children(self) -> str:
         for what in ("child", "bit"):
@@ -216,6 +244,22 @@ class JobTerms:
             cables = {(other.mask, other.port, other.mac, other.ip, other.zero_checksum_allowed) for other in leaf}
             if child not in leaf or len(cables) != 1 or child.mask != sum(1 << other.bit for other in leaf):
                 return f"child {child.child} stands for the bits {child.mask:#x}, which are not those of one leaf"
+        return ""
+
+    def _problem_of_parent(self) -> str:
+        if self.parent is None:
+            return ""
+        workers = self.parent.workers
+        if not workers:
+            return "all workers are below this leaf, and what leads to its parent is known by those that are not"
+        if len(set(workers)) < len(workers) or not all(0 <= each < MOST_CHILDREN for each in workers):
+            return f"workers {workers} behind the parent: use different numbers from 0 to {MOST_CHILDREN - 1}"
+        if self.parent.elsewhere & self.full or any(child.child in workers for child in self.children):
+            return f"workers {workers} behind the parent: a child here has one of these numbers or bits"
+        if not 0 <= self.parent.port < MAX_PORTS or any(child.port == self.parent.port for child in self.children):
+            return f"the parent's port {self.parent.port} can't be, or is a child's"
+        if self.service is not None or self.spread is not None:
+            return "a leaf has neither a service nor other racks"
         return ""
 
     def _problem_of_racks(self) -> str:
@@ -246,6 +290,9 @@ class Capacity:
     forwards_messages: bool = False
     """Frames of `wire.FORWARDED_KINDS` go on to the child that they name. False: they are dropped, and ranks that would
     send one get an error that this aggregator does not forward them."""
+    serves_parents: bool = False
+    """A job may have a parent (`JobTerms.parent`). False: the aggregator is the root of a tree, or the only one; jobs
+    with a parent are refused before they reach the core."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from hostagent.protocol.services.aggregator import (
     ChildTerms,
     JobCounters,
     JobTerms,
+    ParentTerms,
     RackPart,
     ServiceTerms,
     Spread,
@@ -31,6 +32,7 @@ def terms_message(terms: JobTerms) -> pb.JobTerms:
         aggregator_ip=terms.aggregator_ip,
         service=_service_message(terms.service) if terms.service is not None else None,
         spread=_spread_message(terms.spread) if terms.spread is not None else None,
+        parent=_parent_message(terms.parent) if terms.parent is not None else None,
     )
     for child in terms.children:
         message.children.add(
@@ -66,7 +68,25 @@ def terms_from(message: pb.JobTerms) -> JobTerms:
         no_data_short=message.no_data_short,
         service=_service_from(message) if message.HasField("service") else None,
         spread=_spread_from(message.spread) if message.HasField("spread") else None,
+        parent=_parent_from(message.parent) if message.HasField("parent") else None,
     )
+
+
+def _parent_message(parent: ParentTerms) -> pb.Parent:
+    return pb.Parent(
+        port=parent.port,
+        mac=parent.mac,
+        ip=parent.ip,
+        own_mac=parent.own_mac,
+        own_ip=parent.own_ip,
+        zero_checksum_allowed=parent.zero_checksum_allowed,
+        workers=parent.workers,
+    )
+
+
+def _parent_from(parent: pb.Parent) -> ParentTerms:
+    ends = parent.port, parent.mac, parent.ip, parent.own_mac, parent.own_ip
+    return ParentTerms(*ends, parent.zero_checksum_allowed, tuple(parent.workers))
 
 
 def _spread_message(spread: Spread) -> pb.Spread:

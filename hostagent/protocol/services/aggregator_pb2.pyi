@@ -60,7 +60,7 @@ class InstallRequest(_message.Message):
     def __init__(self, terms: _Optional[_Union[JobTerms, _Mapping]] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class JobTerms(_message.Message):
-    __slots__ = ("job", "epoch", "base", "window_log2", "first_slot", "lanes", "no_data_short", "aggregator_mac", "aggregator_ip", "children", "service", "spread")
+    __slots__ = ("job", "epoch", "base", "window_log2", "first_slot", "lanes", "no_data_short", "aggregator_mac", "aggregator_ip", "children", "service", "spread", "parent")
     JOB_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     BASE_FIELD_NUMBER: _ClassVar[int]
@@ -73,6 +73,7 @@ class JobTerms(_message.Message):
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
     SERVICE_FIELD_NUMBER: _ClassVar[int]
     SPREAD_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
     job: int
     epoch: int
     base: int
@@ -85,7 +86,26 @@ class JobTerms(_message.Message):
     children: _containers.RepeatedCompositeFieldContainer[ChildTerms]
     service: ServiceTerms
     spread: Spread
-    def __init__(self, job: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window_log2: _Optional[int] = ..., first_slot: _Optional[int] = ..., lanes: _Optional[int] = ..., no_data_short: _Optional[bool] = ..., aggregator_mac: _Optional[int] = ..., aggregator_ip: _Optional[int] = ..., children: _Optional[_Iterable[_Union[ChildTerms, _Mapping]]] = ..., service: _Optional[_Union[ServiceTerms, _Mapping]] = ..., spread: _Optional[_Union[Spread, _Mapping]] = ...) -> None: ...
+    parent: Parent
+    def __init__(self, job: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window_log2: _Optional[int] = ..., first_slot: _Optional[int] = ..., lanes: _Optional[int] = ..., no_data_short: _Optional[bool] = ..., aggregator_mac: _Optional[int] = ..., aggregator_ip: _Optional[int] = ..., children: _Optional[_Iterable[_Union[ChildTerms, _Mapping]]] = ..., service: _Optional[_Union[ServiceTerms, _Mapping]] = ..., spread: _Optional[_Union[Spread, _Mapping]] = ..., parent: _Optional[_Union[Parent, _Mapping]] = ...) -> None: ...
+
+class Parent(_message.Message):
+    __slots__ = ("port", "mac", "ip", "own_mac", "own_ip", "zero_checksum_allowed", "workers")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    MAC_FIELD_NUMBER: _ClassVar[int]
+    IP_FIELD_NUMBER: _ClassVar[int]
+    OWN_MAC_FIELD_NUMBER: _ClassVar[int]
+    OWN_IP_FIELD_NUMBER: _ClassVar[int]
+    ZERO_CHECKSUM_ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    WORKERS_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    mac: int
+    ip: int
+    own_mac: int
+    own_ip: int
+    zero_checksum_allowed: bool
+    workers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, port: _Optional[int] = ..., mac: _Optional[int] = ..., ip: _Optional[int] = ..., own_mac: _Optional[int] = ..., own_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., workers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Spread(_message.Message):
     __slots__ = ("way", "racks")

@@ -143,6 +143,10 @@ class AggregatorServer:
                 )
             if terms.spread is not None and self._place is None:
                 raise AggregatorRefused(f"job {terms.job} spans several racks; use `netsum server --rack`")
+            if terms.parent is not None and not self._core.capacity.serves_parents:
+                raise AggregatorRefused(
+                    f"job {terms.job}: an aggregator of kind {self._core.kind} is no leaf of a tree"
+                )
             with self._calls, self._paused():
                 self._core.install(terms)
                 self._ended.pop(terms.job, None)

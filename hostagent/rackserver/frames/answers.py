@@ -51,13 +51,19 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
 @njit(forceinline=True)
 def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload: int) -> None:
     """One answer. ``what`` and ``about`` as in ``answer``."""
-    is_short = what & NO_LANES != 0 and job.short_allowed != 0
+    is_short = what & NO_LANES != 0 and job.short_allowed != 0 and job.elsewhere == 0
     cell = begin_answer(server, job, bit, what, about, is_short)
     if cell == 0:
         return
+    if not is_short and what & NO_LANES:
+        store_u8(cell + FLAGS_AT, 0, FLAG_NO_DATA)
+    end_answer(server, job, bit, cell, is_short, payload)
+
+
+@njit(forceinline=True)
+def end_answer(server: Any, job: Any, bit: int, cell: int, is_short: bool, payload: int) -> None:
+    """Write the lanes of a frame that is complete up to there, and its checksum."""
     if not is_short:
-        if what & NO_LANES:
-            store_u8(cell + FLAGS_AT, 0, FLAG_NO_DATA)
         if payload == 0:
             zero_bytes(cell + LANES_AT, 4 * server.lanes)
         else:

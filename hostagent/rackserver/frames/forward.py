@@ -27,18 +27,24 @@ TTL_AT, IPV4_CHECKSUM_AT = IPV4_AT + 8, IPV4_AT + 10
 
 @njit
 def forward(server: Any, job: Any, core: int, frame: int, length: int) -> None:
-    """Forward a frame that `validate_message` has accepted. It is dropped where the ring is full, as results are."""
+    """Forward a frame that `validate_message` has accepted."""
     bit = bit_towards(server, job, load_be16(frame + PEER_AT))
+    forward_to(server, job, core, frame, length, bit)
+    if job.tier and job.full >> bit & 1 == 0:
+        traffic = tier_at(job.tier).traffic + core * TRAFFIC_BYTES
+        store_i64(traffic + FRAMES, load_i64(traffic + FRAMES) + 1)
+        store_i64(traffic + MESSAGE_BYTES, load_i64(traffic + MESSAGE_BYTES) + length - LANES_AT)
+
+
+@njit
+def forward_to(server: Any, job: Any, core: int, frame: int, length: int, bit: int) -> None:
+    """Send a frame on to a child. It is dropped where the ring is full, as results are."""
     place = job.row * MAX_CHILDREN + bit
     cell = take_tx_slot(server, core, child_at(server.children + place * CHILD_BYTES).port, length)
     if cell == 0:
         return
     copy_bytes(cell, frame, length)
     readdress(cell, server.headers + place * HEADER_STRIDE)
-    if job.full >> bit & 1 == 0:
-        traffic = tier_at(job.tier).traffic + core * TRAFFIC_BYTES
-        store_i64(traffic + FRAMES, load_i64(traffic + FRAMES) + 1)
-        store_i64(traffic + MESSAGE_BYTES, load_i64(traffic + MESSAGE_BYTES) + length - LANES_AT)
 
 
 @njit

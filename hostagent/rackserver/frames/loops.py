@@ -65,7 +65,7 @@ LANE_BYTES, BUSY = COUNTERS.fields["lane_bytes"][1], COUNTERS.fields["busy_ns"][
 ACCEPTED, ACCEPTED_NO_DATA = int(Verdict.ACCEPTED), int(Verdict.ACCEPTED_NO_DATA)
 COMPLETED, SERVED_AGAIN, WAITED = int(Verdict.COMPLETED), int(Verdict.SERVED_AGAIN), int(Verdict.WAITING)
 FAILED, OUTSIDE_WINDOW, MISMATCH = int(Verdict.ERROR), int(Verdict.OUTSIDE_WINDOW), int(Verdict.MISMATCH)
-FORWARDED = int(Verdict.FORWARDED)
+FORWARDED, PARTIAL_AGAIN = int(Verdict.FORWARDED), int(Verdict.PARTIAL_AGAIN)
 MASK = 0xFFFFFFFF
 
 AHEAD, LINES = 6, 2
@@ -92,7 +92,7 @@ def add_to(address: int, amount: int) -> None:
 def count(counters: int, job: Any, bit: int, verdict: int, length: int) -> None:
     """Count a contribution that reached the slot rule, or a frame for another child. Those of other racks are counted
     there."""
-    if job.full >> bit & 1 == 0:
+    if job.tier and job.full >> bit & 1 == 0:
         return
     add_to(counters + VERDICTS + 8 * ((job.row * MAX_CHILDREN + bit) * VERDICT_COLUMNS + verdict), 1)
     add_to(counters + VERDICT_BYTES + 8 * (job.row * VERDICT_COLUMNS + verdict), length)
@@ -169,7 +169,8 @@ def pick(server: Any, core: int, queues: int, addresses: int, lengths: int, port
 
 @njit(forceinline=True)
 def take_frame(server: Any, core: int, frame: int, length: int, port: int) -> None:
-    """A frame of this core's: a contribution, one child's for another, what another rack says, or none of ours."""
+    """A frame of this core's: a contribution, one child's for another, what another rack or a parent says, or none
+    of ours."""
     row = row_of(server, frame, length)
     bit = sender(server, core, row, frame, length, port)
     if bit < 0:
@@ -182,6 +183,8 @@ def take_frame(server: Any, core: int, frame: int, length: int, port: int) -> No
         job = job_at(server.jobs + row * JOB_BYTES)
         count(server.counters + core * server.counter_bytes, job, bit, FORWARDED, length)
         forward(server, job, core, frame, length)
+    elif job_at(server.jobs + row * JOB_BYTES).elsewhere:
+        compiled_calls.take_parent_frame(server, core, frame, length, bit)
     else:
         compiled_calls.take_rack_frame(server, core, frame, length, bit)
 
@@ -276,12 +279,16 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
     elif job.tier:
         count(counters, job, bit, SERVED_AGAIN if held.complete else WAITED, length)
         compiled_calls.answer_duplicate(server, job, index, core, bit)
+    elif held.partial:
+        count(counters, job, bit, PARTIAL_AGAIN, length)
+        compiled_calls.send_up(server, job, index, core, load_be16(frame + CHILD_AT))
     elif held.complete:
         count(counters, job, bit, SERVED_AGAIN, length)
         answer_result(server, job, core, held, index, bit)
     else:
         count(counters, job, bit, WAITED, length)
-        write_words(words, held.came >> 32, held.came, 0, 0)
+        known = held.came | job.elsewhere
+        write_words(words, known >> 32, known, 0, 0)
         compiled_calls.answer(server, job, core, WAITING, bit, operator, held.chunk, operation, words, False)
 
 
@@ -323,8 +330,12 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     settle(server, core, held, index, True)
     if job.tier:
         compiled_calls.forward_full_set(server, job, index, core)
+        return
+    count(counters, job, bit, COMPLETED, length)
+    if job.elsewhere:
+        held.partial = 1
+        compiled_calls.send_up(server, job, index, core, load_be16(frame + CHILD_AT))
     else:
-        count(counters, job, bit, COMPLETED, length)
         conclude(server, core, job, held, index)
 
 

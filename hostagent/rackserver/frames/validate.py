@@ -1,7 +1,8 @@
 """Whether a frame is a complete, valid contribution of a known child of the job, in the job's epoch, or one of a child
 for another.
 
-(Another rack, which is a child as well, may also send answers to contributions, and what its children send to ours.)
+(Another rack, which is a child as well, may also send answers to contributions, and what its children send to ours. So
+may the parent of a leaf, which stands behind every worker that is elsewhere in the tree.)
 
 A child's frames differ from one another in chunk, operation and lanes alone, as a rule. So each core keeps the head of
 the last one that it accepted of each child (if no checksum had to be looked at): a frame with the same head is accepted
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import load_be16, load_be32, load_i16, load_i64, load_u8, load_u16, store_i64
 from hostagent.protocol.counters import Drop
@@ -51,7 +53,7 @@ from hostagent.rackserver.records import CHILD_BYTES, HEAD_BYTES, JOB_BYTES, MAX
 
 SUM, MAX, SERVED, ANNOUNCE = 0, 1, 2, 3
 """Operators. The last two are for services only; see the README."""
-CONTRIBUTION, LAST_KIND = int(Kind.CONTRIBUTION), max(map(int, Kind))
+CONTRIBUTION, WAITING, LAST_KIND = int(Kind.CONTRIBUTION), int(Kind.WAITING), max(map(int, Kind))
 MESSAGE = min(map(int, FORWARDED_KINDS))
 """Lowest of the kinds of frames that are for another child."""
 assert sorted(FORWARDED_KINDS) == list(range(MESSAGE, LAST_KIND + 1))
@@ -177,20 +179,31 @@ def is_from(server: Any, job: Any, bit: int, frame: int, port: int) -> Any:
 @njit
 def validate_message(server: Any, job: Any, frame: int, length: int, port: int) -> Any:
     """The rest, for a frame of one child for another. Its UDP checksum is the receiver's business, as are its bytes;
-    one of the two children is this rack's."""
+    one of the two children is of this rack, or below this leaf."""
     bit, peer = (
         bit_towards(server, job, load_be16(frame + CHILD_AT)),
         bit_towards(server, job, load_be16(frame + PEER_AT)),
     )
-    if bit < 0 or not is_from(server, job, bit, frame, port):
+    if bit < 0:
         return CHILD
-    if length > LANES_AT + 4 * server.lanes:
-        return LENGTH
-    if load_be32(frame + EPOCH_AT) != job.epoch:
-        return EPOCH
+    if not is_from(server, job, bit, frame, port):
+        bit = trailing_zeros(job.elsewhere)  # the parent has checked who sends
+        if job.elsewhere == 0 or not is_from(server, job, bit, frame, port):
+            return CHILD
+    reason = validate_passing(server, job, frame, length)
+    if reason != ACCEPTED:
+        return reason
     if peer < 0 or (job.full >> bit | job.full >> peer) & 1 == 0:
         return PEER
     return ACCEPTED
+
+
+@njit
+def validate_passing(server: Any, job: Any, frame: int, length: int) -> Any:
+    """What is checked of a frame whose bytes are its receiver's business."""
+    if length > LANES_AT + 4 * server.lanes:
+        return LENGTH
+    return ACCEPTED if load_be32(frame + EPOCH_AT) == job.epoch else EPOCH
 
 
 @njit
@@ -198,22 +211,31 @@ def validate_child(server: Any, job: Any, frame: int, length: int, port: int) ->
     """The rest, for a job that exists."""
     no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA
     operator = load_u8(frame + OPERATOR_AT, 0)
-    if operator > (ANNOUNCE if job.service else MAX) or (no_data and operator in (MAX, ANNOUNCE)):
+    if operator > (ANNOUNCE if job.service or job.elsewhere else MAX) or (no_data and operator in (MAX, ANNOUNCE)):
         return KIND
     bit = bit_of(server, job, load_be16(frame + CHILD_AT))
     if bit < 0:
         return CHILD
-    if load_u8(frame + KIND_AT, 0) != CONTRIBUTION and job.full >> bit & 1:  # only other racks may answer
-        return KIND
-    if not is_from(server, job, bit, frame, port):
+    kind, is_here, sender = load_u8(frame + KIND_AT, 0), job.full >> bit & 1, bit
+    if kind != CONTRIBUTION:
+        if job.elsewhere:
+            sender = trailing_zeros(job.elsewhere)
+        elif is_here:  # only a parent and other racks may answer
+            return KIND
+    elif job.elsewhere and not is_here:  # a parent does not contribute
         return CHILD
+    if not is_from(server, job, sender, frame, port):
+        return CHILD
+    if kind == WAITING and job.elsewhere:
+        reason = validate_passing(server, job, frame, length)
+        return PEER if reason == ACCEPTED and not is_here else reason
     lanes = load_be16(frame + LANE_COUNT_AT)
     if length != LANES_AT + 4 * lanes:
         return LENGTH
     if lanes != server.lanes and not (lanes == 0 and no_data and job.short_allowed):
         return LENGTH
     if load_u16(frame + CHECKSUM_AT, 0) == 0:
-        if child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).zero_checksum_allowed == 0:
+        if child_at(server.children + (job.row * MAX_CHILDREN + sender) * CHILD_BYTES).zero_checksum_allowed == 0:
             return CHECKSUM
     elif udp_sum(frame, length) != 0xFFFF:
         return CHECKSUM

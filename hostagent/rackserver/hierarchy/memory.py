@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from emulator.native.calls import entry_address
 from emulator.native.pages import address_of, aligned_bytes, reserved_bytes
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms
 from hostagent.rackserver.hierarchy.loops import (
@@ -29,11 +28,6 @@ TIER_ENTRIES = {
     "may_be_replaced": may_be_replaced,
 }
 """Called through ``compiled_calls``, compiled when the first job of several racks comes."""
-
-
-def compile_tiers() -> dict[str, int]:
-    """Addresses of what spread jobs run, by their field of the SERVER record. The first time takes a while."""
-    return {name: entry_address(function) for name, function in TIER_ENTRIES.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,14 @@ LEAF_IP = 0x0A51_0000
 
 
 def split_job(config: JobConfig, switches: Sequence[TreeSwitch]) -> dict[int, JobConfig]:
-    """Parts of a job by index of the switch. Its root is the lowest switch that has all of its workers below; switches
-    above that, and those without workers of it, have no part. Raises TreeRefused."""
+    """Parts of a job by index of the switch. Its root is the lowest switch that has all of its workers below, that of a
+    service's the tree's; switches above that, and those without workers of it, have no part. Raises TreeRefused."""
     nowhere = [child.port for child in config.children if not any(child.port in each.ports for each in switches)]
     if nowhere:
         raise TreeRefused(f"no switch of the tree has port {nowhere[0]}")
     below = {index: _below(index, config, switches) for index in range(len(switches))}
     everyone = [index for index, workers in below.items() if len(workers) == len(config.children)]
-    root = max(everyone, key=lambda index: _depth(index, switches))
+    root = (max if config.service is None else min)(everyone, key=lambda index: _depth(index, switches))
     parts = {}
     for index, workers in below.items():
         if workers and root in _path(index, switches):
@@ -41,7 +41,7 @@ def _part(
     switches: Sequence[TreeSwitch],
     below: Mapping[int, tuple[int, ...]],
 ) -> JobConfig:
-    """One switch's part."""
+    """One switch's part. A service is the root's alone: what is below adds."""
     switch, total = switches[index], len(config.children)
     own = [child for child in config.children if child.port in switch.ports]
     own += [
@@ -66,7 +66,7 @@ def _part(
         elsewhere,
         reduce(or_, (1 << worker for worker in elsewhere), 0) if total <= MOST_CHILDREN else 0,
     )
-    return replace(config, children=children, parent=parent)
+    return replace(config, children=children, parent=parent, service=None)
 
 
 def _bits(place: int, child: Child, total: int) -> int:

@@ -32,9 +32,11 @@ from tests.labs.tree import (
     P4_SLOTS,
     Box,
     Boxes,
+    CoreBox,
     Plain,
     TreeController,
     TreeLab,
+    above,
     below,
     compiled,
     make_tree_lab,
@@ -117,6 +119,32 @@ def test_schedules_below_a_root_of_another_kind(kind: str) -> None:
         schedule = replace(schedule, lanes=P4_LANES, largest_chunks=min(schedule.largest_chunks, 6))
         if play(schedule, fan_out, below(make)):
             pytest.fail(explained(schedule, fan_out, below(make)))
+
+
+@pytest.mark.parametrize("kind", CORES)
+def test_schedules_of_leaves_of_another_kind(kind: str) -> None:
+    make, seeds = CORES[kind]
+    for seed in range(seeds):
+        schedule, fan_out = draw(seed)
+        schedule = replace(schedule, lanes=P4_LANES, largest_chunks=min(schedule.largest_chunks, 6))
+        if play(schedule, fan_out, above(make)):
+            pytest.fail(explained(schedule, fan_out, above(make)))
+
+
+def test_schedules_of_trees_of_all_kinds() -> None:
+    """Every aggregator is of a kind drawn at random, the compiled P4 program among them."""
+    for seed in range(tries(6, 24)):
+        schedule, fan_out = draw(seed)
+        schedule = replace(schedule, lanes=P4_LANES, largest_chunks=min(schedule.largest_chunks, 6))
+        rng = random.Random(f"kinds {seed}")
+        kinds = [rng.choice([*CORES, "p4"]) for _ in range(16)]
+
+        def make(lanes: int, index: int, kinds: list[str] = kinds) -> Box:
+            kind = kinds[index]
+            return compiled(lanes) if kind == "p4" else CoreBox(CORES[kind][0], lanes)
+
+        if play(schedule, fan_out, make):
+            pytest.fail(f"{kinds}: {explained(schedule, fan_out, make)}")
 
 
 @settings(max_examples=10, deadline=None)

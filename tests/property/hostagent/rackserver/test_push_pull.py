@@ -11,9 +11,15 @@ from functools import partial
 import numpy as np
 import pytest
 
+from hostagent.rackserver.core import RackServer
+from pspin_model.aggregator import PspinAggregator
 from tests.generators.push_pull_trainings import drawn, equal
 from tests.labs.push_pull import expected, train
 from tests.labs.rack_aggregator import RackAggregator
+from tests.labs.rack_tree import MakeLeaf, RackTree
+from tests.labs.tree import CoreBox, compiled, plain
+
+SLOTS = 16
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # numpy's word on a NaN that is meant
@@ -40,3 +46,35 @@ def test_the_weights_do_not_depend_on_cores_kills_or_the_network(seed: int) -> N
         service = aggregator.server.service("service")
         tensors.append([service.tensor(number).tobytes() for number in range(len(training.sizes))])
     assert tensors[0] == tensors[1]
+
+
+def pspin(lanes: int, index: int) -> CoreBox:
+    return CoreBox(lambda lanes, ports: PspinAggregator(lanes=lanes, slots=SLOTS, ports=ports), lanes)
+
+
+def server(lanes: int, index: int) -> CoreBox:
+    return CoreBox(lambda lanes, ports: RackServer(lanes, slots=SLOTS, ports=ports), lanes)
+
+
+@pytest.mark.parametrize(
+    ("make_leaf", "seeds"),
+    [(plain, range(8)), (compiled, range(6)), (server, range(4)), (pspin, range(3))],
+    ids=["rules", "P4", "server", "PsPIN"],
+)
+def test_leaves_below_the_server_change_no_bit(make_leaf: MakeLeaf, seeds: range) -> None:
+    """The same weights as of a server alone, with loss on all cables, kills, and results without data."""
+    for seed in seeds:
+        training = drawn(seed)
+        training = replace(training, schedule=replace(training.schedule, workers=3))
+        fan_out = (2, 2) if seed % 2 else (1, 2, 2) if make_leaf in (plain, compiled) else (2, 1, 2)
+        held, tree, _ = train(training, partial(RackTree, fan_out=fan_out, make_leaf=make_leaf, loss=0.1, seed=seed))
+        _, alone, _ = train(replace(training, kills=0), partial(RackAggregator, cores=1))
+        for number in range(len(training.sizes)):
+            masters = tree.server.service("service").tensor(number)
+            assert masters.tobytes() == alone.server.service("service").tensor(number).tobytes(), (
+                seed,
+                number,
+                training,
+            )
+            for rank, tensors in enumerate(held):
+                assert equal(tensors[number], training.stored(masters)), (seed, rank, training)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hostagent.launch.aggregators import choose, make_services
+from hostagent.controller.process import ControllerOptions, make_driver
+from hostagent.launch.aggregators import choices_of_tree, choose, make_services
 from hostagent.launch.launcher import RunOptions, run_training
 from hostagent.launch.processes import REFUSED_STATUS, LaunchError
 
@@ -46,6 +47,11 @@ def test_its_bridge_and_controller_share_the_ranks_ports(tmp_path: Path) -> None
         ({"overflow": "rack"}, "--overflow rack: choose server, pspin"),
         ({"overflow": "server", "tree": (1, 2)}, "without --tree"),
         ({"overflow": "server", "aggregator": "pspin"}, "--aggregator p4"),
+        ({"leaves": ("pspin",)}, "add --tree"),
+        ({"tree": (2, 1), "leaves": ("rack",)}, "--leaves rack: choose p4, pspin, server"),
+        ({"tree": (2, 1), "leaves": ("p4:other.p4",)}, "--leaves p4:other.p4: choose p4, pspin, server"),
+        ({"tree": (2, 1), "leaves": ("p4runtime://127.0.0.1:9",)}, "choose p4, pspin, server"),
+        ({"tree": (1, 1, 1, 2), "leaves": ("p4", "pspin")}, "1x1x1x2 has 3 levels below its root"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -70,6 +76,34 @@ def test_an_overflow_server_is_above_the_switch_and_the_controller_is_told(tmp_p
     assert "--overflow" in words
     assert "--tree" not in words
     assert words[-2:] == ["--slots", "16"]
+
+
+def test_kinds_of_a_tree_by_level_and_their_addresses(tmp_path: Path) -> None:
+    tree, leaves = (2, 2, 1), (choose("pspin"), choose("p4"))
+    assert [each.kind for each in choices_of_tree(tree, choose("server"), leaves)] == [
+        "server",
+        *["pspin", "p4", "p4"] * 2,
+    ]
+    assert [each.kind for each in choices_of_tree((1, 1, 2), choose("p4"), [choose("server")])] == ["p4"] + 2 * [
+        "server"
+    ]
+    assert [each.kind for each in choices_of_tree((2, 1), choose("pspin"), ())] == ["pspin", "p4", "p4"]
+    *nodes, controller = make_services(
+        tmp_path, 4, choose("server"), 256, server_options=("--checkpoint", "x"), tree=tree, leaves=leaves
+    )
+    started = [list(node.command({})) for node in nodes]
+    assert ["--checkpoint" in words for words in started] == [True] + 6 * [False]
+    assert ["switch" in words for words in started] == [False, *[False, True, True] * 2]
+    for number, node in enumerate(nodes):
+        node.ready = {"p4runtime" if "switch" in started[number] else "service": f"127.0.0.1:{number}"}
+    words = list(controller.command({}))
+    assert words[words.index("--aggregator") + 1] == (
+        "netsum://127.0.0.1:0,127.0.0.1:1,p4runtime://127.0.0.1:2,127.0.0.1:3,"
+        "netsum://127.0.0.1:4,p4runtime://127.0.0.1:5,127.0.0.1:6"
+    )
+    options = ControllerOptions(words[words.index("--aggregator") + 1], (), tree=tree)
+    names = make_driver(options).name.removesuffix(" (a tree)").split(",")
+    assert [name.partition("://")[0] for name in names] == ["netsum", *["netsum", "p4runtime", "p4runtime"] * 2]
 
 
 def test_each_switch_of_a_tree_has_a_capture_file_and_continues_it(tmp_path: Path) -> None:

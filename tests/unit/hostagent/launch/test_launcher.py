@@ -175,7 +175,8 @@ def test_more_ranks_than_a_job_can_have_are_refused_before_anything_starts(tmp_p
     script.touch()
     assert launcher.run_training(launcher.RunOptions(65, str(script))) == 2
     assert capsys.readouterr().err == (
-        "netsum run: -n 65: a job has at most 64 ranks, a bit for each in the aggregator's slots\n"
+        "netsum run: -n 65: a job has at most 64 ranks, a bit for each in the aggregator's slots; a --tree of P4 "
+        "switches has more\n"
     )
 
 

@@ -162,3 +162,17 @@ def test_the_table_calls_every_builder() -> None:
     }
     assert built.keys() == BUILDERS.keys()
     assert all(topology.name.startswith(kind) for kind, topology in built.items())
+
+
+def test_a_tree_may_have_leaves_with_different_numbers_of_hosts() -> None:
+    network = tree((2, (1, 3)))
+    assert network.name == "tree-2x1-3"
+    assert {name: tuple(members) for name, members in network.groups.items()} == {
+        "rack0": ("s0", "h0"),
+        "rack1": ("s1", "h1", "h2", "h3"),
+    }
+    for wrong in ((2, (1, 2, 3)), ((1, 1), 2)):
+        with pytest.raises(TopologyError, match="only the last fan-out"):
+            tree(wrong)
+    with pytest.raises(TopologyError):
+        tree((2, (1, 0)))

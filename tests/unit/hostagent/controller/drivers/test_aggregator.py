@@ -17,7 +17,7 @@ from hostagent.cli.aggregators.reference_core import ReferenceCore
 from hostagent.controller.core.model import Capacity
 from hostagent.controller.drivers.aggregator import AggregatorDriver, read_statistics, terms_of
 from hostagent.controller.drivers.driver import AggregatorUnavailable
-from hostagent.controller.drivers.job import Child, JobConfig
+from hostagent.controller.drivers.job import Child, JobConfig, Parent
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, RefusalCode, ServiceTerms
 from hostagent.protocol.services.aggregator import Capacity as AggregatorCapacity
@@ -117,6 +117,17 @@ def test_a_refusal_tells_the_aggregators_reason(machine: Machine, drivers: list[
     driver.install(replace(JOB, children=()))
     assert events.next("install_failed") == (5, 1000, "job 5: 0 children; use 1 to 64")
     assert machine.core.installed() == {}
+
+
+def test_a_core_that_knows_no_parents_is_no_leaf(machine: Machine, drivers: list[AggregatorDriver]) -> None:
+    """It would answer with the sums of its own children."""
+    driver, events, _ = started(machine, drivers)
+    leaf = replace(JOB, parent=Parent(500, 0x300, 0x400, 0x301, 0x401, False, (2, 3), 0b1100))
+    driver.install(leaf)
+    assert events.next("installed") == (5, 1000)
+    machine.core.capacity = replace(machine.core.capacity, serves_parents=False)
+    driver.install(leaf)
+    assert events.next("install_failed") == (5, 1000, "job 5: an aggregator of kind reference is no leaf of a tree")
 
 
 def test_jobs_outlive_their_controller_and_strays_are_removed(

@@ -16,7 +16,8 @@ from hostagent.controller.drivers.driver import AggregatorCounters
 from hostagent.controller.drivers.groups.tree import TreeDriver, split_job
 from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.controller.drivers.p4.entries import job_entry, replicas_of
-from hostagent.protocol.tree import TreeRefused, TreeSwitch, check_tree, regular_tree
+from hostagent.protocol.services.aggregator import ServiceTerms
+from hostagent.protocol.tree import FanOut, TreeRefused, TreeSwitch, check_tree, regular_tree, tree_text
 
 
 def entries(*ports: int, epoch: int = 1) -> JobConfig:
@@ -31,9 +32,28 @@ def test_a_regular_tree_gives_workers_ports_without_gaps() -> None:
     check_tree(switches)
 
 
-@pytest.mark.parametrize("fan_out", [(), (0, 2), (2, 65), (8, 64)])
-def test_trees_that_no_switch_has_room_for_are_refused(fan_out: tuple[int, ...]) -> None:
-    with pytest.raises(TreeRefused, match="tree"):
+def test_leaves_may_have_different_numbers_of_workers() -> None:
+    switches = regular_tree((2, 2, (1, 2, 3, 1)))
+    assert [sorted(each.ports) for each in switches if each.ports] == [[1], [2, 3], [4, 5, 6], [7]]
+    assert [each.parent for each in switches] == [None, 0, 1, 1, 0, 4, 4]
+    assert tree_text((2, 2, (1, 2, 3, 1))) == "2x2x1+2+3+1"
+    assert regular_tree((2, (3, 3))) == regular_tree((2, 3))
+
+
+@pytest.mark.parametrize(
+    ("fan_out", "why"),
+    [
+        ((), "1 to 64 children"),
+        ((0, 2), "1 to 64 children"),
+        ((2, 65), "1 to 64 children"),
+        ((8, 64), "512 workers; there are ports for"),
+        ((2, (3, 0)), "tree 2x3.0: a switch has 1 to 64 children"),
+        ((2, (1, 2, 3)), "tree 2x1.2.3: it has 2 lowest switches, and workers of 3 are given"),
+        (((1, 2), 2), "only the last level"),
+    ],
+)
+def test_trees_that_cannot_be_are_refused(fan_out: FanOut, why: str) -> None:
+    with pytest.raises(TreeRefused, match=why):
         regular_tree(fan_out)
 
 
@@ -61,6 +81,15 @@ def test_a_job_of_one_leaf_is_summed_there_and_others_at_the_root() -> None:
     above = parts[2].parent
     assert above is not None
     assert (above.workers, above.elsewhere, parts[2].children[0].bit_mask) == ((0, 1), 0b011, 0b100)
+
+
+def test_a_job_of_a_service_has_the_root_of_the_tree_which_alone_knows_the_service() -> None:
+    config = replace(entries(4, 3), service=ServiceTerms("one"))
+    parts = split_job(config, regular_tree((2, 2)))
+    assert {index: part.service for index, part in parts.items()} == {0: config.service, 2: None}
+    above = parts[2].parent
+    assert above is not None
+    assert (above.workers, above.elsewhere) == ((), 0)
 
 
 def test_a_port_of_no_switch_is_named() -> None:

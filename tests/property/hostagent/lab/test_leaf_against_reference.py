@@ -1,5 +1,5 @@
-"""The compiled program as the leaf of a tree, and in front of an overflow server, against the rules in plain Python: to
-the same frames the same answers.
+"""The compiled program and our cores as leaves of a tree, and the program in front of an overflow server, against the
+rules in plain Python: to the same frames the same answers.
 
 The frames are whatever children, and a parent or the server, might send.
 """
@@ -19,13 +19,16 @@ from hostagent.controller.drivers.job import Child, JobConfig, Overflow, Parent
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
+from hostagent.rackserver.core import RackServer
+from pspin_model.aggregator import PspinAggregator
 from tests.generators.aggregation_schedules import DESTINATION_BITS, essence, shortest
 from tests.labs.p4_aggregator import P4Aggregator
-from tests.labs.tree import Plain
+from tests.labs.tree import CoreBox, Plain
 
 LANES, SLOTS, PORTS = 64, 16, 8
 JOB, ROW, UP = 9, 3, 7
 SCHEDULES, FRAMES = 40, 200
+OPERATORS = (Operator.SUM, Operator.SUM, Operator.MAX, Operator.SERVED, Operator.SUM, Operator.ANNOUNCE)
 MAC, IP = 0x026E73FFFFFE, 0x0A4EFFFE
 
 
@@ -80,8 +83,9 @@ class Traffic:
             self.head = (self.head + 1) % 2**32
         window = entries.window
         chunk = (self.head + rng.choice((0, 0, 0, 0, 0, 1, -1, window, 2 * window, -2 * window))) % 2**32
-        operator = Operator.MAX if chunk % 3 == 2 else Operator.SUM
-        no_data = kind == Kind.CONTRIBUTION and operator == Operator.SUM and rng.random() < 0.25
+        operator = OPERATORS[chunk % len(OPERATORS)]
+        is_sum = operator in (Operator.SUM, Operator.SERVED)
+        no_data = kind in (Kind.CONTRIBUTION, Kind.RESULT) and is_sum and rng.random() < 0.25
         header = Header(
             kind,
             JOB,
@@ -93,7 +97,9 @@ class Traffic:
             flags=FLAG_NO_DATA if no_data else 0,
             peer=self._peer() if kind in FORWARDED_KINDS else 0,
         )
-        lanes = np.frombuffer(rng.randbytes(4 * LANES), np.uint32)
+        lanes = np.frombuffer(rng.randbytes(4 * LANES), np.uint32).copy()
+        if kind == Kind.ERROR:
+            lanes[2:4] &= 0xFFFF  # two children
         if kind in FORWARDED_KINDS or (no_data and entries.short_allowed):
             lanes = lanes[:0]
         if from_parent:
@@ -122,11 +128,34 @@ class Traffic:
         return port, frame
 
 
-def play(draw: Callable[[random.Random], JobConfig], seed: int, frames: int = FRAMES) -> str:
+def p4_leaf() -> P4Aggregator:
+    return P4Aggregator(program(), ports=PORTS)
+
+
+def server_leaf() -> CoreBox:
+    return CoreBox(lambda lanes, ports: RackServer(lanes, slots=SLOTS, cores=2, ports=ports), LANES)
+
+
+def pspin_leaf() -> CoreBox:
+    return CoreBox(lambda lanes, ports: PspinAggregator(lanes=lanes, slots=SLOTS, ports=ports), LANES)
+
+
+def count_of(box: P4Aggregator | CoreBox, verdict: Verdict) -> int:
+    if isinstance(box, CoreBox):
+        return box.core.counters(JOB).frames.get(verdict.name.lower(), 0)
+    return box.counter("AllreduceIngress.verdicts", ROW * VERDICT_COLUMNS + verdict)
+
+
+def play(
+    make: Callable[[], P4Aggregator | CoreBox],
+    draw: Callable[[random.Random], JobConfig],
+    seed: int,
+    frames: int = FRAMES,
+) -> str:
     """One schedule; what is wrong with it, or an empty string."""
     rng = random.Random(f"leaf {seed}")
     entries = draw(rng)
-    real, model = P4Aggregator(program(), ports=PORTS), Plain(LANES)
+    real, model = make(), Plain(LANES)
     traffic = Traffic(rng, entries, entries.base)
     for box in (real, model):
         box.install(entries)
@@ -141,7 +170,7 @@ def play(draw: Callable[[random.Random], JobConfig], seed: int, frames: int = FR
         if got != wanted:
             return f"seed {seed}, frame {step}: {port=} {frame.hex()}\n got {got}\n wanted {wanted}"
     for verdict in Verdict:
-        counted = real.counter("AllreduceIngress.verdicts", ROW * VERDICT_COLUMNS + verdict)
+        counted = count_of(real, verdict)
         if counted != (wanted_count := model.verdicts.get((JOB, verdict), 0)):
             return f"seed {seed}: counted {counted} of {verdict.name}, should be {wanted_count}"
         SEEN[verdict] = SEEN.get(verdict, 0) + counted
@@ -152,18 +181,23 @@ SEEN: dict[Verdict, int] = {}
 
 
 @pytest.mark.parametrize(
-    ("draw", "schedules", "never"),
+    ("make", "draw", "schedules", "never"),
     [
-        (draw_entries, SCHEDULES, {Verdict.OVERFLOWED}),
+        (p4_leaf, draw_entries, SCHEDULES, {Verdict.OVERFLOWED}),
         # half of the frames are only forwarded
-        (draw_overflow, 2 * SCHEDULES, {Verdict.PARTIAL_AGAIN, Verdict.FROM_PARENT}),
+        (p4_leaf, draw_overflow, 2 * SCHEDULES, {Verdict.PARTIAL_AGAIN, Verdict.FROM_PARENT}),
+        (server_leaf, draw_entries, SCHEDULES, {Verdict.OVERFLOWED}),
+        (pspin_leaf, draw_entries, SCHEDULES, {Verdict.OVERFLOWED}),
     ],
-    ids=["leaf", "overflow"],
+    ids=["P4", "P4 overflow", "server", "PsPIN"],
 )
-def test_the_compiled_program_follows_the_rules(
-    draw: Callable[[random.Random], JobConfig], schedules: int, never: set[Verdict]
+def test_an_aggregator_follows_the_rules(
+    make: Callable[[], P4Aggregator | CoreBox],
+    draw: Callable[[random.Random], JobConfig],
+    schedules: int,
+    never: set[Verdict],
 ) -> None:
     SEEN.clear()
     for seed in range(schedules):
-        assert not play(draw, seed), shortest(partial(play, draw, seed), FRAMES)
+        assert not play(make, draw, seed), shortest(partial(play, make, draw, seed), FRAMES)
     assert {verdict for verdict in Verdict if not SEEN.get(verdict)} == never, SEEN
