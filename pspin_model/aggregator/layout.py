@@ -28,8 +28,9 @@ HEADER_STRIDE_BYTES = 72
 MEMORY_BYTES = P_HEADERS * WORD_BYTES + MOST_JOBS * MOST_CHILDREN * HEADER_STRIDE_BYTES
 
 # A set in L1, in words of 64 bits; the sums follow, 32 bits each.
-S_EPOCH, S_CHUNK, S_CAME, S_FAILED, S_OPERATOR, S_OPERATION, S_FIRST, S_OTHER_OPERATION, S_OTHER = range(9)
-"""S_FIRST and S_OTHER are child numbers. S_EPOCH is 0 in a set that nobody has used."""
+S_EPOCH, S_CHUNK, S_CAME, S_FAILED, S_OPERATOR, S_OPERATION, S_FIRST, S_OTHER_OPERATION, S_OTHER, S_MARKED = range(10)
+"""S_FIRST and S_OTHER are child numbers. S_EPOCH is 0 in a set that nobody has used. S_MARKED: a contribution came with
+a mark of congestion (ECN)."""
 S_WORDS = 10
 
 # A packet's tag: what the matching rules found.

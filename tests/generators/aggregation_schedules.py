@@ -14,7 +14,7 @@ import numpy as np
 
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
-from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
+from hostagent.protocol.wire import ECN_CAPABLE, ECN_MARKED, FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
 
 LANES = 64
 SLOTS = 64
@@ -101,7 +101,8 @@ class Traffic:
             lanes = lanes[:0] if job.short_allowed else np.zeros(self.lanes, np.uint32)
         header = replace(header, lanes=len(lanes))
         addresses = Addresses(job.mac(child), AGGREGATOR_MAC, job.ip(child), AGGREGATOR_IP)
-        frame = build_frame(Frame(addresses, header, lanes, checksum=job.checksums or rng.random() < 0.3))
+        ecn = ECN_MARKED if rng.random() < 0.15 else ECN_CAPABLE
+        frame = build_frame(Frame(addresses, header, lanes, job.checksums or rng.random() < 0.3, ecn=ecn))
         return self._damaged(child, frame)
 
     def _message(self, job: Job) -> tuple[int, bytes]:
@@ -138,7 +139,7 @@ def essence(port: int, data: bytes) -> tuple[int, bytes]:
     meant = {Kind.WAITING: 2, Kind.ERROR: 4}.get(Kind(frame.header.kind))
     if meant is None:
         return port, data
-    return port, repr((frame.addresses, frame.header, frame.lanes[:meant].tolist())).encode()
+    return port, repr((frame.addresses, frame.header, frame.ecn, frame.lanes[:meant].tolist())).encode()
 
 
 def shortest(play: Callable[[int], str], longest: int) -> str:
