@@ -54,8 +54,8 @@ SECOND_OF_PAIR = 256
 """What p4src/bridge.p4 adds to a port's number for the other port of its pair."""
 BURST = "15k"
 """HTB's burst, as Mininet's TCLink sets it."""
-FRAME_BYTES = 1_132
-"""A frame of 256 lanes as links carry it, in a UDP datagram: a host's egress queue has a rate in frames, so TCP's
+FRAME_BYTES = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + full_frame_bytes(336)
+"""A frame as links of Ethernet's MTU carry it, in a UDP datagram: a host's egress queue has a rate in frames, so TCP's
 segments are made as long."""
 TCP_ADVERTISED_BYTES = FRAME_BYTES - ETHERNET_BYTES - IPV4_BYTES - 20
 """MSS that hosts advertise; with a header of 20 bytes and the options that it includes a frame has FRAME_BYTES."""
@@ -138,7 +138,7 @@ class _RankFailed(Exception):
 
 
 def lanes_of(topology: Topology) -> int:
-    """The most lanes that a frame can have in a UDP datagram on all links: 256 at Ethernet's MTU, 2,048 with jumbo
+    """The most lanes that a frame can have in a UDP datagram on all links: 336 at Ethernet's MTU, 2,048 with jumbo
     frames of 9,000 bytes. Raises NetworkError."""
     mtu_bytes = min(link.mtu_bytes for link in topology.links)
     packets = {lanes: IPV4_BYTES + UDP_BYTES + full_frame_bytes(lanes) for lanes in LANES}

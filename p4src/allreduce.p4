@@ -9,7 +9,7 @@
 // copy is addressed (table copies, multicast groups). Nothing is ever cleared by the control plane: a new epoch makes
 // everything an older one left behind void.
 //
-// Build options: LANES (64, 256, 512, 1024 or 2048; default 64), SLOTS (slots of the switch, default 2048).
+// Build options: LANES (64, 256, 336, 512, 1024 or 2048; default 64), SLOTS (slots of the switch, default 2048).
 
 #include <core.p4>
 #include <v1model.p4>

@@ -61,7 +61,7 @@ CAPTURE_SIZE = option(
 CACERT = option("--cacert", metavar="FILE", help="Root certificates of a switch with TLS (PEM).")
 CERT = option("--cert", metavar="FILE", help="Certificate of the client, for mutual TLS (PEM).")
 PRIVATE_KEY = option("--private-key", metavar="FILE", help="Private key of the client, for mutual TLS (PEM).")
-LANES = option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 or 2048.")
+LANES = option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 336, 512, 1024 or 2048.")
 SLOTS = option("--slots", metavar="N", type=integer(1, 1 << 16), help="Slots, of two sets each, of all jobs together.")
 TREE = option(
     "--tree",

@@ -82,7 +82,9 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
     CACERT,
     CERT,
     PRIVATE_KEY,
-    option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
+    option(
+        "--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 336, 512, 1024 (default) or 2048."
+    ),
     option(
         "--controller",
         metavar="HOST:PORT",

@@ -39,8 +39,9 @@ from emulator.native.jit import njit
 TO_ALL = 1 << 8
 """As the receiver of an answer, instead of a child's bit: all children of the job."""
 
-OPERATOR_SHIFT, RECEIVER_SHIFT, NO_LANES, CORE_SHIFT = 8, 16, 1 << 25, 32
-"""How ``answer`` packs its arguments: kind | operator | receiver | NO_LANES | core, and chunk | operation << 32."""
+OPERATOR_SHIFT, RECEIVER_SHIFT, NO_LANES, IS_MARKED, CORE_SHIFT = 8, 16, 1 << 25, 1 << 26, 32
+"""How ``answer`` packs its arguments: kind | operator | receiver | NO_LANES | IS_MARKED | core, and
+chunk | operation << 32."""
 
 HAS_DATA, IS_LAST, IS_MAXIMUM, COUNT_SHIFT = 1, 2, 4, 3
 """How ``combine`` packs its flags and count."""
@@ -58,15 +59,18 @@ def answer(
     operation: int,
     lanes: int,
     no_lanes: Any,
+    is_marked: Any,
 ) -> None:
     """Send a frame to the child whose bit ``receiver`` is, or TO_ALL.
 
     ``lanes`` is the address of the lanes in network byte order, 0 for zeros. ``no_lanes``: without data, and without
-    lanes where the job allows it.
+    lanes where the job allows it. ``is_marked``: with a mark of congestion (ECN).
     """
     what = kind | np.int64(operator) << OPERATOR_SHIFT | receiver << RECEIVER_SHIFT | core << CORE_SHIFT
     if no_lanes:
         what |= NO_LANES
+    if is_marked:
+        what |= IS_MARKED
     about = np.int64(chunk) | np.int64(operation) << 32
     call_compiled(server.answer, server.address, job.address, what, about, lanes)
 
@@ -169,9 +173,10 @@ def may_be_replaced(server: Any, job: Any, index: int) -> Any:
 
 
 @njit(forceinline=True)
-def send_up(server: Any, job: Any, index: int, core: int, child: int) -> None:
+def send_up(server: Any, job: Any, index: int, core: int, child: int, is_marked: Any) -> None:
     """Send a full set's sum to the parent, in the name of the worker with the number ``child``."""
-    call_compiled(server.send_up, server.address, job.address, index, core, child)
+    what = (IS_MARKED if is_marked else 0) | core << CORE_SHIFT
+    call_compiled(server.send_up, server.address, job.address, index, what, child)
 
 
 @njit(forceinline=True)

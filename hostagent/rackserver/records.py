@@ -124,6 +124,7 @@ SET = np.dtype(
         ("partial", np.uint8),
         ("total", np.uint8),
         ("total_has_data", np.uint8),
+        ("marked", np.uint8),
         ("pending", np.int32),
         ("above", np.int64),
         ("asked", np.int64),
@@ -137,6 +138,7 @@ complete      all contributions have arrived, and the lanes are in network byte 
 withheld      all contributions have arrived, but the result has to wait
 short_result  the result has no lanes: flag no_data
 begun         the set's lanes hold numbers
+marked        a contribution, or the total, came with a mark of congestion (ECN): the result has it too
 partial       its sum has been sent to the rack or the aggregator above, and the total has not arrived
 total         the total has arrived; total_has_data: with data; in jobs with a tier, as the next two
 above         the bits of the contributors reported by the rack above

@@ -19,6 +19,9 @@
 #define EACH_LANE(M) LANES_16(M, _00) LANES_16(M, _01) LANES_16(M, _02) LANES_16(M, _03)
 #elif LANES == 256
 #define EACH_LANE(M) LANES_256(M, _0)
+#elif LANES == 336
+#define EACH_LANE(M) \
+    LANES_256(M, _0) LANES_16(M, _10) LANES_16(M, _11) LANES_16(M, _12) LANES_16(M, _13) LANES_16(M, _14)
 #elif LANES == 512
 #define EACH_LANE(M) LANES_256(M, _0) LANES_256(M, _1)
 #elif LANES == 1024
@@ -28,5 +31,5 @@
     LANES_256(M, _0) LANES_256(M, _1) LANES_256(M, _2) LANES_256(M, _3) \
     LANES_256(M, _4) LANES_256(M, _5) LANES_256(M, _6) LANES_256(M, _7)
 #else
-#error "LANES must be 64, 256, 512, 1024 or 2048"
+#error "LANES must be 64, 256, 336, 512, 1024 or 2048"
 #endif

@@ -11,6 +11,8 @@ import numpy as np
 
 from hostagent.protocol.services.aggregator import MOST_CHILDREN, VERDICTS
 from hostagent.protocol.wire import (
+    ECN_FIELD,
+    ECN_MARKED,
     ETHERNET_BYTES,
     FLAG_NO_DATA,
     FORWARDED_KINDS,
@@ -52,6 +54,7 @@ from pspin_model.aggregator.layout import (
     S_EPOCH,
     S_FAILED,
     S_FIRST,
+    S_MARKED,
     S_OPERATION,
     S_OPERATOR,
     S_OTHER,
@@ -95,7 +98,7 @@ KIND_AT, OPERATOR_AT, FLAGS_AT, EPOCH_AT, CHUNK_AT, OPERATION_AT, CHILD_AT = (
 )
 CHECKSUM_LOW_AT = HEADER_AT - 1
 """Low byte of the UDP checksum."""
-MACS_BYTES, TTL_AT, IPV4_CHECKSUM_AT = 12, ETHERNET_BYTES + 8, ETHERNET_BYTES + 10
+MACS_BYTES, ECN_AT, TTL_AT, IPV4_CHECKSUM_AT = 12, ETHERNET_BYTES + 1, ETHERNET_BYTES + 8, ETHERNET_BYTES + 10
 ADDRESSES_AT, ADDRESSES_END = ETHERNET_BYTES + 12, ETHERNET_BYTES + 20
 MODULUS = 1 << 32
 
@@ -110,6 +113,8 @@ HEADER_WORDS = 17
 FORWARD_ALU, FORWARD_LOADS, FORWARD_STORES, ADDRESS_WORDS = 90, 24, 16, 9
 """Addresses, from L2, into a frame whose halfwords are not aligned, and two checksums: of ten halfwords, and of the
 difference of four. [ours]"""
+MARK_ALU, MARK_LOADS, MARK_STORES = 10, 3, 3
+"""The mark in an answer's header, and the header's checksum by its difference. [ours]"""
 
 
 @helper
@@ -120,6 +125,12 @@ def field32(h, frame, at):  # type: ignore[no-untyped-def]
         | np.int64(frame[at + 2]) << 8
         | np.int64(frame[at + 3])
     )
+
+
+@helper
+def put16(h, frame, at, value):  # type: ignore[no-untyped-def]
+    frame[at] = value >> 8
+    frame[at + 1] = value & 0xFF
 
 
 @helper
@@ -159,9 +170,10 @@ def count(h, words, row, bit, verdict):  # type: ignore[no-untyped-def]
 
 
 @helper
-def answer(h, words, row, bit, kind, frame, control, sums, came):  # type: ignore[no-untyped-def]
+def answer(h, words, row, bit, kind, frame, control, sums, came, marked):  # type: ignore[no-untyped-def]
     """Send one answer to the child of a bit, or a sum to the parent behind it: from this core's buffer, which is free
-    again when the send is over."""
+    again when the send is over. ``marked``: with a mark of congestion (RFC 1624, equation 3, for the checksum: the
+    field grows by 1)."""
     out_bytes = words[P_OUT_BYTES]
     first = words[P_PLACES] * words[P_PLACE_BYTES] + core_in_cluster(h) * out_bytes
     out = scratchpad(h, cluster(h), np.uint8)[first : first + LANES_AT + 4 * sums.size]
@@ -174,6 +186,11 @@ def answer(h, words, row, bit, kind, frame, control, sums, came):  # type: ignor
     out[CHUNK_AT : CHUNK_AT + 8] = frame[CHUNK_AT : CHUNK_AT + 8]
     if kind == SUM_KIND:
         out[CHILD_AT : CHILD_AT + 2] = frame[CHILD_AT : CHILD_AT + 2]
+    if marked != 0:
+        charge(h, alu=MARK_ALU, load=MARK_LOADS, store=MARK_STORES)
+        total = 0x10000 - (np.int64(out[IPV4_CHECKSUM_AT]) << 8 | np.int64(out[IPV4_CHECKSUM_AT + 1]))
+        out[ECN_AT] = ECN_MARKED
+        put16(h, out, IPV4_CHECKSUM_AT, 0xFFFF - ((total & 0xFFFF) + (total >> 16)))
     if kind in (RESULT_KIND, SUM_KIND):
         if control[S_ABOVE] == NO_DATA:
             out[FLAGS_AT] = FLAG_NO_DATA
@@ -209,12 +226,6 @@ def halfwords(h, frame, first, end):  # type: ignore[no-untyped-def]
 
 
 @helper
-def put16(h, frame, at, value):  # type: ignore[no-untyped-def]
-    frame[at] = value >> 8
-    frame[at + 1] = value & 0xFF
-
-
-@helper
 def forward(h, words, row, bit, peer, frame):  # type: ignore[no-untyped-def]
     """Send a frame on to the child of the bit ``peer``. A UDP checksum is updated as in RFC 1624, equation 3: damage
     stays visible."""
@@ -235,6 +246,13 @@ def forward(h, words, row, bit, peer, frame):  # type: ignore[no-untyped-def]
         put16(h, frame, CHECKSUM_LOW_AT - 1, updated if updated != 0 else 0xFFFF)
     count(h, words, row, bit, FORWARDED)
     wait(h, send_packet(h, frame, 0, words[P_PORTS + row * MOST_CHILDREN + peer]))
+
+
+@helper
+def is_marked(h, frame):  # type: ignore[no-untyped-def]
+    """1 for a frame that a queue has marked (ECN), else 0."""
+    charge(h, alu=2, load=1, load_use=1)
+    return np.int64(frame[ECN_AT] & ECN_FIELD == ECN_MARKED)
 
 
 @helper
@@ -262,7 +280,7 @@ def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def
     operator = np.int64(frame[OPERATOR_AT])
     if place == 2:
         control[S_EPOCH], control[S_CHUNK], control[S_CAME], control[S_FAILED] = job[J_EPOCH], chunk, 0, 0
-        control[S_ABOVE] = 0
+        control[S_ABOVE], control[S_MARKED] = 0, 0
         control[S_OPERATOR], control[S_OPERATION], control[S_FIRST] = operator, operation, child
     if control[S_FAILED] != 0:
         return ERROR, ERROR_KIND, False
@@ -283,6 +301,7 @@ def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def
         charge(h, store=sums.size)
         sums[:] = 0
     control[S_CAME] |= mine
+    control[S_MARKED] |= is_marked(h, frame)
     verdict = ACCEPTED if no_data == 0 else ACCEPTED_NO_DATA
     if control[S_CAME] != job[J_FULL]:
         return verdict, NOTHING, False
@@ -353,7 +372,7 @@ def contribute(h):  # type: ignore[no-untyped-def]
         verdict, kind, to_all = classify(h, control, sums, job, frame, mine)
     else:
         verdict, kind, to_all = take_answer(h, control, sums, job, frame)
-    came = control[S_CAME] | job[J_ELSEWHERE]
+    came, marked = control[S_CAME] | job[J_ELSEWHERE], control[S_MARKED]
     unlock(h, number)
     count(h, words, row, bit, verdict)
     if kind == NOTHING:
@@ -361,14 +380,18 @@ def contribute(h):  # type: ignore[no-untyped-def]
     if kind == SUM_KIND:
         if verdict != PARTIAL_AGAIN:
             count(h, words, row, bit, COMPLETED)
-        answer(h, words, row, job[J_UP], kind, frame, control, sums, came)
+        else:
+            marked = is_marked(h, frame)
+        answer(h, words, row, job[J_UP], kind, frame, control, sums, came, marked)
         return
     if not to_all:
-        answer(h, words, row, bit, kind, frame, control, sums, came)
+        answer(h, words, row, bit, kind, frame, control, sums, came, is_marked(h, frame))
         return
     if kind == RESULT_KIND and verdict != FROM_PARENT:
         count(h, words, row, bit, COMPLETED)
+    else:
+        marked = is_marked(h, frame)
     # nobody can restart the set before all children have this answer
     for other in range(job[J_CHILDREN]):
         if job[J_COPIES] >> other & 1:
-            answer(h, words, row, other, kind, frame, control, sums, came)
+            answer(h, words, row, other, kind, frame, control, sums, came, marked)

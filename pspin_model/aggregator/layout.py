@@ -29,11 +29,13 @@ HEADER_STRIDE_BYTES = 72
 MEMORY_BYTES = P_HEADERS * WORD_BYTES + MOST_JOBS * MOST_CHILDREN * HEADER_STRIDE_BYTES
 
 # A set in L1, in words of 64 bits; the sums follow, 32 bits each.
-S_EPOCH, S_CHUNK, S_CAME, S_FAILED, S_OPERATOR, S_OPERATION, S_FIRST, S_OTHER_OPERATION, S_OTHER, S_ABOVE = range(10)
-"""S_FIRST and S_OTHER are child numbers. S_EPOCH is 0 in a set that nobody has used. S_ABOVE: 0, ASKED or NO_DATA."""
+S_EPOCH, S_CHUNK, S_CAME, S_FAILED, S_OPERATOR, S_OPERATION, S_FIRST, S_OTHER_OPERATION, S_OTHER = range(9)
+S_ABOVE, S_MARKED = 9, 10
+"""S_FIRST and S_OTHER are child numbers. S_EPOCH is 0 in a set that nobody has used. S_ABOVE: 0, ASKED or NO_DATA.
+S_MARKED: a contribution came with a mark of congestion (ECN)."""
 ASKED, NO_DATA = 1, 2
 """The sum has gone to the parent, whose result has not come; the parent's result has no data."""
-S_WORDS = 10
+S_WORDS = 11
 
 # A packet's tag: what the matching rules found.
 TAG_BIT_SHIFT, TAG_SET_SHIFT = 8, 16

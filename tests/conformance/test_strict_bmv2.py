@@ -35,6 +35,12 @@ def test_what_we_ship_is_accepted(name: str) -> None:
     compile_source(find_program(name), architecture=V1MODEL, more_checks=(check_strict,))
 
 
+def test_the_aggregator_is_accepted_with_frames_for_ethernet() -> None:
+    compile_source(
+        find_program("allreduce.p4"), architecture=V1MODEL, defines={"LANES": "336"}, more_checks=(check_strict,)
+    )
+
+
 @pytest.mark.parametrize(("low", "high", "count"), [(0, 255, 1), (1, 254, 14), (5, 5, 1), (0, 6, 3), (4, 8, 2)])
 def test_masks_of_a_range(low: int, high: int, count: int) -> None:
     assert masks_of_range(low, high, 8) == count

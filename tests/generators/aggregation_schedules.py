@@ -14,7 +14,7 @@ import numpy as np
 
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
-from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
+from hostagent.protocol.wire import ECN_CAPABLE, ECN_MARKED, FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
 
 LANES = 64
 SLOTS = 64
@@ -65,8 +65,8 @@ def draw_jobs(rng: random.Random) -> list[Job]:
 class Traffic:
     """Draws frames around where each job is; remembers its epoch, base and progress."""
 
-    def __init__(self, rng: random.Random, jobs: list[Job]) -> None:
-        self.rng, self.jobs = rng, jobs
+    def __init__(self, rng: random.Random, jobs: list[Job], lanes: int = LANES) -> None:
+        self.rng, self.jobs, self.lanes = rng, jobs, lanes
         self.epochs = {job.number: 10 * job.number for job in jobs}
         self.bases = {job.number: rng.choice((0, 5, 2**32 - 3)) for job in jobs}
         self.heads = dict(self.bases)
@@ -96,12 +96,13 @@ class Traffic:
         no_data = operator == Operator.SUM and rng.random() < 0.25
         flags = FLAG_NO_DATA if no_data else 0
         header = Header(Kind.CONTRIBUTION, job.number, child, epoch, chunk, operation, operator=operator, flags=flags)
-        lanes = np.frombuffer(rng.randbytes(4 * LANES), np.uint32)
+        lanes = np.frombuffer(rng.randbytes(4 * self.lanes), np.uint32)
         if no_data:
-            lanes = lanes[:0] if job.short_allowed else np.zeros(LANES, np.uint32)
+            lanes = lanes[:0] if job.short_allowed else np.zeros(self.lanes, np.uint32)
         header = replace(header, lanes=len(lanes))
         addresses = Addresses(job.mac(child), AGGREGATOR_MAC, job.ip(child), AGGREGATOR_IP)
-        frame = build_frame(Frame(addresses, header, lanes, checksum=job.checksums or rng.random() < 0.3))
+        ecn = ECN_MARKED if rng.random() < 0.15 else ECN_CAPABLE
+        frame = build_frame(Frame(addresses, header, lanes, job.checksums or rng.random() < 0.3, ecn=ecn))
         return self._damaged(child, frame)
 
     def _message(self, job: Job) -> tuple[int, bytes]:
@@ -111,7 +112,7 @@ class Traffic:
         epoch = self.epochs[job.number] + (rng.choice((-1, 1)) if rng.random() < 0.05 else 0)
         numbers = rng.randrange(2**32), rng.randrange(2**32)
         header = Header(rng.choice(FORWARDED_KINDS), job.number, child, epoch, *numbers, peer=peer)
-        size = rng.choice((0, 1, 3, 4 * LANES - 1, 4 * LANES, rng.randrange(4 * LANES + 3)))
+        size = rng.choice((0, 1, 3, 4 * self.lanes - 1, 4 * self.lanes, rng.randrange(4 * self.lanes + 3)))
         addresses = Addresses(job.mac(child), AGGREGATOR_MAC, job.ip(child), AGGREGATOR_IP)
         frame = Frame(addresses, header, checksum=rng.random() < 0.7, payload=rng.randbytes(size))
         return self._damaged(child, build_frame(frame))
@@ -138,7 +139,7 @@ def essence(port: int, data: bytes) -> tuple[int, bytes]:
     meant = {Kind.WAITING: 2, Kind.ERROR: 4}.get(Kind(frame.header.kind))
     if meant is None:
         return port, data
-    return port, repr((frame.addresses, frame.header, frame.lanes[:meant].tolist())).encode()
+    return port, repr((frame.addresses, frame.header, frame.ecn, frame.lanes[:meant].tolist())).encode()
 
 
 def shortest(play: Callable[[int], str], longest: int) -> str:

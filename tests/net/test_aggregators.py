@@ -7,21 +7,26 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from hostagent.launch.aggregators import running_aggregator
 from tests.labs.torch_jobs import PATIENCE_S, SCRIPTS, children_of
 
-LANES = 64
+LANES = 336
+"""The aggregators run in shared memory: any number would do; this one is no power of two."""
 
 
 @pytest.mark.timeout(400)  # starts ten processes
-def test_every_aggregator_gives_the_same_bits_and_outlives_its_own_death(controller: str) -> None:
-    """`controller` is a P4 switch's. The rack server is killed in the middle of the script and started again."""
-    with running_aggregator(2, "pspin", lanes=LANES) as pspin:
+def test_every_aggregator_gives_the_same_bits_and_outlives_its_own_death(tmp_path: Path) -> None:
+    """The rack server is killed in the middle of the script and started again."""
+    with (
+        running_aggregator(2, lanes=LANES, folder=tmp_path) as p4,
+        running_aggregator(2, "pspin", lanes=LANES) as pspin,
+    ):
         words = ["run", "-n", "2", "--lanes", str(LANES), "--aggregator", "server", str(SCRIPTS / "digest.py")]
-        command = [sys.executable, "-m", "hostagent.cli.main", *words, "slow", controller, pspin.address]
+        command = [sys.executable, "-m", "hostagent.cli.main", *words, "slow", p4.address, pspin.address]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
             assert run.stdout is not None
             for line in run.stdout:

@@ -66,7 +66,7 @@ def test_the_star_in_virtual_time(tmp_path: Path) -> None:
     with (tmp_path / "calls.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["network"], row["backend"], row["call"]) for row in rows] == [("virtual", "netsum", c) for c in "12"]
-    frames, frame_bytes = 256 + 1, 66 + 1024 + 42  # one of exponents; Ethernet, IPv4 and UDP around each
+    frames, frame_bytes = 196 + 1, 66 + 1344 + 42  # one of exponents; Ethernet, IPv4 and UDP around each
     for row in rows:
         assert frames * frame_bytes * 8 / 40e3 < float(row["ms"]) < 1.5 * frames * frame_bytes * 8 / 40e3
         assert int(row["sent_bytes"]) >= frames * frame_bytes
@@ -184,7 +184,7 @@ def test_what_a_switch_has_no_slots_for_crosses_the_link_of_the_overflow_server(
     assert [(row["where"], row["slots"]) for row in rows] == [("overflow", "0"), ("overflow", "256")]
     none, ample = (int(row["server_received_bytes"]) for row in rows)
     assert none > 2 * (256 << 10) > (256 << 10) > ample
-    assert float(rows[0]["links_alone_ms"]) == 2 * float(rows[1]["links_alone_ms"])
+    assert float(rows[0]["links_alone_ms"]) == pytest.approx(2 * float(rows[1]["links_alone_ms"]), abs=0.002)
 
 
 @NEEDS_ROOT

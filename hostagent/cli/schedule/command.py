@@ -218,7 +218,9 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
         help="A live P4 switch for each of the topology that messages pass or that sums, rather than one for all "
         "ranks; each message and each sum has one on its links.",
     ),
-    option("--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 512, 1024 (default) or 2048."),
+    option(
+        "--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 336, 512, 1024 (default) or 2048."
+    ),
     option("--impair", metavar="TEXT", help="Impairments of every port, e.g. 'loss=0.05&seed=7'."),
     option("--seed", metavar="N", type=integer(0, 1 << 20), help="Of the data."),
     mistakes=_mistakes,

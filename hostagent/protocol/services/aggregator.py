@@ -21,8 +21,11 @@ if TYPE_CHECKING:  # a controller lives without numpy
 MOST_CHILDREN = 64
 """Bits in a set's bitmap."""
 
-LANES = (64, 256, 512, 1024, 2048)
-"""Lanes of a full frame: those that p4src/allreduce.p4 can be built for, so that a job fits every aggregator."""
+LANES = (64, 256, 336, 512, 1024, 2048)
+"""Lanes of a full frame: those that p4src/allreduce.p4 can be built for, so that a job fits every aggregator.
+
+336 is for an MTU of 1,500 bytes: with IPv4 and UDP around the frame 351 would fit. 336 are whole cache lines of 64
+bytes, which are whole vectors on all CPUs; so is a third of them, the run of a limb (PROTOCOL.md, section 8.4)."""
 
 WAYS = ("ring", "sharded", "tree")
 """How racks exchange sums. Chunk c is completed at rack c mod r: partial sums reach it from rack to rack along a ring,

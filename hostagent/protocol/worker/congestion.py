@@ -14,7 +14,9 @@ Where queues do not mark:
   path itself is that long, and it is taken back.
 - With loss *and* round trips far above the shortest, frames wait in a queue that may be full, and a loss is found only
   after all of them. Then the window is what fills the path twice, by the highest rate of results and the shortest round
-  trip (as BBR: Cardwell et al., ACM Queue 14(5), 2016): enough for the link, and losses are found soon.
+  trip (as BBR: Cardwell et al., ACM Queue 14(5), 2016): enough for the link, and losses are found soon. Where
+  processes wait for cores results come in bursts, and the window has a burst more, lest the link be idle between them
+  (as BBR's extra_acked: draft-cardwell-iccrg-bbr-congestion-control-02).
 
 Rounds are round trips: one ends with the result of a chunk that was first sent after it had begun.
 """
@@ -43,6 +45,8 @@ PATH_WINDOWS = 2
 """What the path holds, so many times: with losses, and with round trips above this multiple of the shortest."""
 STARVED_ROUNDS = 16
 """In a row, with less than half of the highest rate, after which the estimate of the path starts again."""
+LONGEST_BURST_NS = 1 << 30
+"""After which the product with a rate would not fit 64 bits."""
 RATE_SHIFT = 30
 """Rates are results in 2^30 ns, about a second."""
 QUEUE_NS = 10_000_000
@@ -61,6 +65,8 @@ def reset_congestion(core: Any, now_ns: int) -> None:
         core.congestion_window = FIRST_WINDOW
     core.trial_round = 0
     core.starved_rounds = 0
+    core.burst_began_ns = now_ns
+    core.burst_results = 0
     core.hold_rounds = FIRST_HOLD_ROUNDS
     begin_round(core, now_ns)
 
@@ -109,6 +115,7 @@ def note_mark(core: Any, sent_ns: int, now_ns: int) -> None:
 def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
     """A result: open the window; at the end of a round, look whether it is too large."""
     core.round_results += 1
+    note_burst(core, now_ns)
     if core.limited and core.slow_start:
         core.congestion_window = min(core.congestion_window + 1, core.window)
     is_over = first_sent_ns >= core.round_began_ns and now_ns > core.round_began_ns
@@ -116,6 +123,19 @@ def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
     if is_over and core.round_samples >= least_samples:
         end_round(core, now_ns)
         begin_round(core, now_ns)
+
+
+@njit
+def note_burst(core: Any, now_ns: int) -> None:
+    """How many results are ahead of the highest rate, which slow start does not know yet."""
+    expected = (core.best_rate * min(now_ns - core.burst_began_ns, LONGEST_BURST_NS)) >> RATE_SHIFT
+    if core.slow_start or core.burst_results <= expected:
+        core.burst_began_ns = now_ns
+        core.burst_results = 0
+        expected = 0
+    core.burst_results += 1
+    if not core.slow_start:
+        core.burst = max(core.burst, core.burst_results - expected)
 
 
 @njit
@@ -128,6 +148,7 @@ def may_send(core: Any, number: int) -> Any:
 def end_round(core: Any, now_ns: int) -> None:
     """Judge a round trip: too long for the path; or long enough to fill it."""
     core.rounds += 1
+    core.burst = max(core.burst - 1, 0)
     rate = (core.round_results << RATE_SHIFT) // (now_ns - core.round_began_ns)
     core.best_rate = max(core.best_rate - (core.best_rate >> 6), rate)
     if core.marked_round > 0 and core.rounds <= core.marked_round + MARKED_ROUNDS:
@@ -155,11 +176,12 @@ def end_round(core: Any, now_ns: int) -> None:
 
 @njit
 def limit_to_path(core: Any, rate: int) -> None:
-    """Losses and a queue: no more frames than fill the path; less than half of the rate for long: learn it anew."""
+    """Losses and a queue: no more frames than fill the path, and a burst; less than half of the rate for long: learn it
+    anew."""
     core.trial_round = 0
     core.slow_start = 0
     filling = (PATH_WINDOWS * core.path_rtt_ns * core.best_rate) >> RATE_SHIFT
-    most = min(max(filling, LOSSY_WINDOW), core.window)
+    most = min(max(filling, LOSSY_WINDOW) + core.burst, core.window)
     core.congestion_window = min(core.congestion_window + core.limited, most)
     core.starved_rounds = core.starved_rounds + 1 if 2 * rate < core.best_rate else 0
     if core.starved_rounds == STARVED_ROUNDS:

@@ -7,6 +7,7 @@ from typing import Any
 from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, store_be32, store_u8, zero_bytes
+from emulator.ports.sockets.ecn import mark_frame
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHUNK_AT,
@@ -16,7 +17,7 @@ from hostagent.protocol.worker.header import (
     OPERATOR_AT,
     write_checksum,
 )
-from hostagent.rackserver.compiled_calls import CORE_SHIFT, NO_LANES, OPERATOR_SHIFT, RECEIVER_SHIFT, TO_ALL
+from hostagent.rackserver.compiled_calls import CORE_SHIFT, IS_MARKED, NO_LANES, OPERATOR_SHIFT, RECEIVER_SHIFT, TO_ALL
 from hostagent.rackserver.frames.tx_slots import take_tx_slot
 from hostagent.rackserver.records import (
     CHILD_BYTES,
@@ -41,6 +42,8 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
     if cell == 0:
         return 0
     copy_bytes(cell, server.headers + place * HEADER_STRIDE + (SHORT_HEADER_AT if is_short else 0), LANES_AT)
+    if what & IS_MARKED:
+        mark_frame(cell)
     store_u8(cell + KIND_AT, 0, what & 0xFF)
     store_u8(cell + OPERATOR_AT, 0, what >> OPERATOR_SHIFT & 0xFF)
     store_be32(cell + CHUNK_AT, about)

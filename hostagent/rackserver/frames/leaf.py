@@ -13,9 +13,17 @@ from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_be16, load_be32, load_u8, store_be16
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
-from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
+from hostagent.protocol.worker.header import (
+    CHILD_AT,
+    CHUNK_AT,
+    FLAGS_AT,
+    KIND_AT,
+    OPERATION_AT,
+    OPERATOR_AT,
+    is_marked,
+)
 from hostagent.rackserver import compiled_calls
-from hostagent.rackserver.compiled_calls import CORE_SHIFT, OPERATOR_SHIFT, TO_ALL
+from hostagent.rackserver.compiled_calls import OPERATOR_SHIFT, TO_ALL
 from hostagent.rackserver.frames.answers import ERROR, RESULT, WAITING, begin_answer, end_answer
 from hostagent.rackserver.frames.forward import forward_to
 from hostagent.rackserver.frames.loops import (
@@ -34,12 +42,13 @@ FROM_PARENT = int(Verdict.FROM_PARENT)
 
 
 @njit
-def send_up(server_address: int, job_address: int, index: int, core: int, child: int) -> int:
-    """A full set's sum, to the parent, in the name of the worker with the number ``child``."""
+def send_up(server_address: int, job_address: int, index: int, what: int, child: int) -> int:
+    """A full set's sum, to the parent, in the name of the worker with the number ``child``. ``what``: IS_MARKED and the
+    core."""
     server, job = server_at(server_address), job_at(job_address)
     held = set_at(server.sets + index * SET_BYTES)
     bit = trailing_zeros(job.elsewhere)
-    what = CONTRIBUTION | wide(held.operator) << OPERATOR_SHIFT | core << CORE_SHIFT
+    what |= CONTRIBUTION | wide(held.operator) << OPERATOR_SHIFT
     cell = begin_answer(server, job, bit, what, wide(held.chunk) | wide(held.operation) << 32, False)
     if cell != 0:
         store_be16(cell + CHILD_AT, child)
@@ -84,7 +93,7 @@ def take_result(server: Any, job: Any, core: int, held: Any, index: int, frame: 
     held.has_data, held.short_result, held.complete = 1 - no_data, no_data, 1
     if no_data == 0:
         copy_bytes(server.sums + index * 4 * server.lanes, frame + LANES_AT, 4 * server.lanes)
-    answer_result(server, job, core, held, index, TO_ALL)
+    answer_result(server, job, core, held, index, TO_ALL, is_marked(frame))
 
 
 @njit
@@ -96,4 +105,4 @@ def take_error(server: Any, job: Any, core: int, held: Any, frame: int) -> None:
     words, operator = server.scratch + core * server.scratch_bytes, wide(held.operator)
     write_error(words, held)
     chunk, operation = wide(held.chunk), load_be32(frame + OPERATION_AT)
-    compiled_calls.answer(server, job, core, ERROR, TO_ALL, operator, chunk, operation, words, False)
+    compiled_calls.answer(server, job, core, ERROR, TO_ALL, operator, chunk, operation, words, False, is_marked(frame))

@@ -28,7 +28,15 @@ from emulator.native.pages import CACHE_LINE_BYTES
 from emulator.native.syscalls import monotonic_ns
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
-from hostagent.protocol.worker.header import CHILD_AT, CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
+from hostagent.protocol.worker.header import (
+    CHILD_AT,
+    CHUNK_AT,
+    FLAGS_AT,
+    KIND_AT,
+    OPERATION_AT,
+    OPERATOR_AT,
+    is_marked,
+)
 from hostagent.rackserver import compiled_calls
 from hostagent.rackserver.compiled_calls import TO_ALL
 from hostagent.rackserver.frames.answers import ERROR, RESULT, WAITING
@@ -251,6 +259,7 @@ def open_set(held: Any, job: Any, chunk: int, frame: int) -> None:
     held.withheld = 0
     held.short_result = 0
     held.begun = 0
+    held.marked = 0
     held.pending = 0
     held.partial, held.total, held.total_has_data, held.above, held.asked = 0, 0, 0, 0, 0
 
@@ -260,18 +269,18 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
     """A contribution to the set that it belongs to."""
     counters = server.counters + core * server.counter_bytes
     operation, operator = load_be32(frame + OPERATION_AT), wide(load_u8(frame + OPERATOR_AT, 0))
-    words = server.scratch + core * server.scratch_bytes
+    words, marked = server.scratch + core * server.scratch_bytes, is_marked(frame)
     if held.failed:
         count(counters, job, bit, FAILED, length)
         write_error(words, held)
-        compiled_calls.answer(server, job, core, ERROR, bit, operator, held.chunk, operation, words, False)
+        compiled_calls.answer(server, job, core, ERROR, bit, operator, held.chunk, operation, words, False, marked)
     elif operation != held.operation or operator != held.operator:
         held.failed = 1
         held.other_operation = operation
         held.other_child = load_be16(frame + CHILD_AT)
         count(counters, job, bit, MISMATCH, length)
         write_error(words, held)
-        compiled_calls.answer(server, job, core, ERROR, TO_ALL, operator, held.chunk, operation, words, False)
+        compiled_calls.answer(server, job, core, ERROR, TO_ALL, operator, held.chunk, operation, words, False, marked)
         if job.tier:
             compiled_calls.propagate_error(server, job, index, core, NOBODY)
     elif held.came >> bit & 1 == 0:
@@ -281,15 +290,15 @@ def enter(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fra
         compiled_calls.answer_duplicate(server, job, index, core, bit)
     elif held.partial:
         count(counters, job, bit, PARTIAL_AGAIN, length)
-        compiled_calls.send_up(server, job, index, core, load_be16(frame + CHILD_AT))
+        compiled_calls.send_up(server, job, index, core, load_be16(frame + CHILD_AT), marked)
     elif held.complete:
         count(counters, job, bit, SERVED_AGAIN, length)
-        answer_result(server, job, core, held, index, bit)
+        answer_result(server, job, core, held, index, bit, marked)
     else:
         count(counters, job, bit, WAITED, length)
         known = held.came | job.elsewhere
         write_words(words, known >> 32, known, 0, 0)
-        compiled_calls.answer(server, job, core, WAITING, bit, operator, held.chunk, operation, words, False)
+        compiled_calls.answer(server, job, core, WAITING, bit, operator, held.chunk, operation, words, False, marked)
 
 
 @njit
@@ -322,6 +331,8 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     held.came |= child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).mask
     full = compiled_calls.full_bitmap(server, job, wide(held.chunk)) if job.tier else job.full
     is_last = held.came == full
+    if is_marked(frame):
+        held.marked = 1
     if not no_data:
         held.has_data = 1
         note(server, core, held, index, frame + LANES_AT)
@@ -334,7 +345,7 @@ def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, fram
     count(counters, job, bit, COMPLETED, length)
     if job.elsewhere:
         held.partial = 1
-        compiled_calls.send_up(server, job, index, core, load_be16(frame + CHILD_AT))
+        compiled_calls.send_up(server, job, index, core, load_be16(frame + CHILD_AT), held.marked)
     else:
         conclude(server, core, job, held, index)
 
@@ -351,7 +362,7 @@ def conclude(server: Any, core: int, job: Any, held: Any, index: int) -> None:
             held.withheld = 1
             return
     held.complete = 1
-    answer_result(server, job, core, held, index, TO_ALL)
+    answer_result(server, job, core, held, index, TO_ALL, held.marked)
 
 
 @njit(forceinline=True)
@@ -409,8 +420,9 @@ def settle_all(server: Any, core: int) -> None:
 
 
 @njit
-def answer_result(server: Any, job: Any, core: int, held: Any, index: int, receiver: int) -> None:
-    """A complete set's lanes, to the child with the bit ``receiver``, or TO_ALL."""
+def answer_result(server: Any, job: Any, core: int, held: Any, index: int, receiver: int, marked: Any) -> None:
+    """A complete set's lanes, to the child with the bit ``receiver``, or TO_ALL; ``marked``: with a mark (ECN)."""
     lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
     short = held.short_result
-    compiled_calls.answer(server, job, core, RESULT, receiver, held.operator, held.chunk, held.operation, lanes, short)
+    about = held.operator, held.chunk, held.operation
+    compiled_calls.answer(server, job, core, RESULT, receiver, *about, lanes, short, marked)

@@ -24,7 +24,7 @@ from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, load_be16, load_be32, load_i64, load_u8, store_i64
 from hostagent.protocol.counters import Verdict
 from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
-from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT
+from hostagent.protocol.worker.header import CHUNK_AT, FLAGS_AT, KIND_AT, OPERATION_AT, OPERATOR_AT, is_marked
 from hostagent.rackserver import compiled_calls
 from hostagent.rackserver.compiled_calls import TO_ALL
 from hostagent.rackserver.frames.loops import (
@@ -82,7 +82,8 @@ def post(server: Any, job: Any, core: int, bit: int, kind: int, held: Any, lanes
     note(job, core, FRAMES, 1)
     if lanes != 0:
         note(job, core, field, 4 * server.lanes)
-    compiled_calls.answer(server, job, core, kind, bit, held.operator, held.chunk, held.operation, lanes, lanes == 0)
+    about = held.operator, held.chunk, held.operation
+    compiled_calls.answer(server, job, core, kind, bit, *about, lanes, lanes == 0, held.marked)
 
 
 @njit
@@ -142,7 +143,7 @@ def answer_duplicate(server_address: int, job_address: int, index: int, core: in
     if is_rack and held.total:
         send_down(server, job, core, bit, held, index, AGAIN_BYTES)
     elif not is_rack and held.complete:
-        answer_result(server, job, core, held, index, bit)
+        answer_result(server, job, core, held, index, bit, held.marked)
     else:
         words, come = server.scratch + core * server.scratch_bytes, who_came(job, held)
         write_words(words, come >> 32, come, 0, 0)
@@ -159,7 +160,8 @@ def answer_duplicate(server_address: int, job_address: int, index: int, core: in
 @njit
 def answer_frame(server: Any, job: Any, core: int, kind: int, receiver: int, held: Any, words: int) -> None:
     """``waiting`` or an error, to a child or TO_ALL."""
-    compiled_calls.answer(server, job, core, kind, receiver, held.operator, held.chunk, held.operation, words, False)
+    about = held.operator, held.chunk, held.operation
+    compiled_calls.answer(server, job, core, kind, receiver, *about, words, False, held.marked)
 
 
 @njit
@@ -224,6 +226,8 @@ def take_rack_frame(server_address: int, core: int, frame: int, length: int, bit
     is_above = bit == route.up and ours and held.partial != 0 and held.failed == 0
     same = held.operation == load_be32(frame + OPERATION_AT) and held.operator == load_u8(frame + OPERATOR_AT, 0)
     if kind == RESULT and is_above and same:
+        if is_marked(frame):
+            held.marked = 1
         held.has_data = 0 if load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA else 1
         if held.has_data:
             copy_bytes(server.sums + index * 4 * server.lanes, frame + LANES_AT, 4 * server.lanes)

@@ -413,7 +413,7 @@ def release_core(server_address: int, job_address: int, core: int) -> int:
             continue
         if compiled_calls.complete_data(server, job, index, core) == ANSWER:
             held.withheld, held.complete = 0, 1
-            answer_result(server, job, core, held, index, TO_ALL)
+            answer_result(server, job, core, held, index, TO_ALL, held.marked)
     return 0
 
 

@@ -43,16 +43,16 @@ def entries(job: Job, epoch: int, base: int) -> JobConfig:
 
 
 @cache
-def program(engine: str) -> CompiledProgram:
-    return load("allreduce.p4", {"LANES": str(LANES), "SLOTS": str(SLOTS)}, engine=engine)
+def program(engine: str, lanes: int) -> CompiledProgram:
+    return load("allreduce.p4", {"LANES": str(lanes), "SLOTS": str(SLOTS)}, engine=engine)
 
 
-def play(seed: int, engine: str, frames: int = FRAMES) -> str:
+def play(seed: int, engine: str, frames: int = FRAMES, lanes: int = LANES) -> str:
     """One schedule; what is wrong with it, or an empty string."""
     rng = random.Random(seed)
     jobs = draw_jobs(rng)
-    traffic = Traffic(rng, jobs)
-    real, model = P4Aggregator(program(engine), ports=PORTS), ReferenceAggregator(LANES)
+    traffic = Traffic(rng, jobs, lanes)
+    real, model = P4Aggregator(program(engine, lanes), ports=PORTS), ReferenceAggregator(lanes)
 
     def install(job: Job) -> None:
         real.install(entries(job, *traffic.place(job)))
@@ -94,6 +94,11 @@ def counted_wrongly(jobs: list[Job], real: P4Aggregator, model: ReferenceAggrega
 def test_the_compiled_program_follows_the_rules(block: int) -> None:
     for seed in range(block * SCHEDULES // 8, (block + 1) * SCHEDULES // 8):
         assert not play(seed, "llvm"), shortest(partial(play, seed, "llvm"), FRAMES)
+
+
+def test_the_compiled_program_follows_the_rules_with_frames_for_ethernet() -> None:
+    for seed in range(tries(5, 40)):
+        assert not play(seed, "llvm", lanes=336)
 
 
 def test_the_interpreted_program_follows_the_rules() -> None:

@@ -36,6 +36,13 @@ def test_machines_that_fall_behind_cause_few_repeats(stall_ns: int, seed: int) -
     assert outcome.repeats < 0.25, outcome
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_lossy_link_is_not_idle_while_machines_fall_behind(seed: int) -> None:
+    """A window of twice the path would be all answered long before a machine goes on: 1.65 times the links alone."""
+    given = Conditions(rate_mbit=100, stall_ns=2_000_000, stall_every_ns=10_000_000, loss=0.01, seed=seed)
+    assert PacedLab(given).play().elapsed_ns < 1.55 * link_ns(given)
+
+
 @pytest.mark.parametrize("seed", SEEDS[: tries(1, 2)])
 def test_duplicates_of_the_network_are_not_taken_for_repeats_in_vain(seed: int) -> None:
     """Estimates that grew with them made this take eighty times as long as loss alone does."""

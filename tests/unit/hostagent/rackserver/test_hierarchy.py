@@ -14,7 +14,7 @@ from hostagent.lab.racks import Step, play
 from hostagent.protocol.frames import Addresses, Frame, build_frame, no_lanes, parse_frame
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
 from hostagent.protocol.services.aggregator import WAYS, AggregatorRefused, RackPart, ServiceTerms, Spread
-from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
+from hostagent.protocol.wire import ECN_CAPABLE, ECN_MARKED, FLAG_NO_DATA, Header, Kind, Operator
 from hostagent.rackserver.hierarchy.memory import Traffic
 from hostagent.rackserver.hierarchy.routes import RACK_IP, RACK_MAC
 from tests.labs.rack_racks import PEER_PORT, Racks
@@ -109,6 +109,25 @@ class Job:
         """To the aggregator."""
         child = self.job.children[worker]
         return Addresses(child.mac, self.job.switch_mac, child.ip, self.job.switch_ip)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("marked", [None, 0, 1, 2])
+def test_a_mark_of_one_rack_is_told_to_the_workers_of_all(way: str, marked: int | None) -> None:
+    """Of every chunk, which racks complete in turns; a repeat without a mark hears of it too."""
+    job = Job(way, 3, 3)
+    for chunk in range(3):
+        contributions = {}
+        for worker in range(3):
+            port, data = job.frame(worker, chunk, np.ones(LANES, np.uint32))
+            ecn = ECN_MARKED if worker == marked else ECN_CAPABLE
+            contributions[port] = build_frame(replace(parse_frame(data, at_destination=False), ecn=ecn))
+        repeat = job.frame(0, chunk, np.ones(LANES, np.uint32))
+        answers = [*job.made.receive_all(list(contributions.items())), *job.made.receive_all([repeat])]
+        results = [(port, parse_frame(data)) for port, data in answers]
+        assert sorted(port for port, _ in results) == sorted([*contributions, repeat[0]])
+        wanted = ECN_CAPABLE if marked is None else ECN_MARKED
+        assert [(frame.header.kind, frame.ecn) for _, frame in results] == [(Kind.RESULT, wanted)] * 4
 
 
 @pytest.mark.parametrize("way", WAYS)
