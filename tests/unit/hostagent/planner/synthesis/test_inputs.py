@@ -83,6 +83,8 @@ def test_a_disconnected_custom_topology(tmp_path: Path) -> None:
     profile = {"gpus_per_node": 3, "alpha": 1, "links": links, "betas": [[5] * 3] * 3}
     with pytest.raises(TopologyError, match=r"T.json.*no links lead from h0 to h2"):
         planned(tmp_path, {"nnodes": 1}, profile, "custom")
+    with pytest.raises(TopologyError, match=r"the fields are gpus_per_node, alpha, links, betas, name, .*, invbws$"):
+        planned(tmp_path, {"nnodes": 1}, profile | {"beta": 1}, "custom")
 
 
 ALL_16 = {"strategy": "switch", "switches": [[*range(16)]], "switch_hyperedge_strategy": ["uc-min"]}
