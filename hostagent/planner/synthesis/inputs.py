@@ -107,8 +107,10 @@ class _Reader(DescriptionReader):
         place: Place = ("intranode_sketch",)
         fields = ("strategy",), ("switches", "switch_hyperedge_strategy")
         inner = self.record(top.get("intranode_sketch", {"strategy": "none"}), place, *fields)
-        self._one_of(inner["strategy"], (*place, "strategy"), ("none", "switch"))
+        strategy = self._one_of(inner["strategy"], (*place, "strategy"), ("none", "switch"))
         switches = self._rows(inner.get("switches", []), (*place, "switches"))
+        if (strategy == "switch") != bool(switches):
+            raise self.error("the strategy switch, and no other, names the GPUs of each switch", (*place, "switches"))
         policies = self.expect(list, inner.get("switch_hyperedge_strategy", []), (*place, "switch_hyperedge_strategy"))
         for index, each in enumerate(policies):
             self._one_of(each, (*place, "switch_hyperedge_strategy", index), ("uc-min", "uc-max"))

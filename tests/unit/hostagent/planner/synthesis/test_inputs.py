@@ -35,6 +35,12 @@ def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PR
         ({"nnodes": 1, "internode_sketch": {**RELAY, "strategy": "none"}}, "internode_conn: there are no relays"),
         ({"nnodes": 2, "internode_sketch": {**RELAY, "internode_conn": "ring"}}, "'ring' is none of fully-connected"),
         ({"nnodes": 1, "hyperparameters": {"input_chunkup": 250}}, "more than can be planned: take fewer nodes"),
+        ({"nnodes": 1, "intranode_sketch": {"strategy": "switch"}}, "intranode_sketch.switches: the strategy switch"),
+        ({"nnodes": 1, "intranode_sketch": {"strategy": "none", "switches": [[0, 1]]}}, "intranode_sketch.switches: "),
+        (
+            {"nnodes": 1, "intranode_sketch": {"strategy": "switch", "switches": [[0, 1]]}},
+            "switches: links, not switches",
+        ),
         ({"nnodes": 2}, "internode_sketch.strategy: 2 nodes need a strategy"),
         ({"nnodes": 2, "internode_sketch": {"strategy": "relay"}}, "internode_conn is missing"),
         (
