@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from hostagent.planner.synthesis.inputs import Machine
 
 
+MOST_BYTES = 10**12
+"""Of a chunk: rates that take longer for it do not fit int64."""
+
+
 def _mistakes() -> tuple[type[Exception], ...]:
     from emulator.network.topology.parts import TopologyError
 
@@ -64,6 +68,7 @@ def synthesize(
       netsum plan synthesize NDv2 allgather -o plan.json --plot bandwidth.png
       netsum schedule show plan.json --gantt plan.png
     """
+    from emulator.network.topology.draw import check_picture
     from hostagent.cli.schedule.command import check_name, write
     from hostagent.planner.synthesis.inputs import Sketch, read_sketch
     from hostagent.planner.synthesis.picture import draw
@@ -77,9 +82,12 @@ def synthesize(
             raise UsageError(f"{path.parent} is no folder", name)
     if output is not None:
         check_name(output, "-o/--output")
-    size_bytes = parse_size(size)
+    if plot is not None:
+        check_picture(plot)
+    size_bytes = _size_bytes(size, "--size")
+    profiled_bytes = size_bytes if profiled_size is None else _size_bytes(profiled_size, "--profiled-size")
     used = read_sketch(sketch) if sketch else Sketch()
-    model = _machine(machine, topology, used.nodes, parse_size(profiled_size or size), unit_us)
+    model = _machine(machine, topology, used.nodes, profiled_bytes, unit_us)
     plan = plan_of(model, used, collective, size_bytes, time_limit_s=time_limit, coalesce=not separate, log=log)
     found: dict[str, Any] = {
         "name": plan.schedule.name,
@@ -115,6 +123,13 @@ def synthesize(
     else:
         _print(found)
     return 0
+
+
+def _size_bytes(text: str, option: str) -> int:
+    """Of a chunk. Raises UsageError."""
+    if not 1 <= (found := parse_size(text)) <= MOST_BYTES:
+        raise UsageError(f"{text!r} is not from 1 byte to 1 TB", option)
+    return found
 
 
 def _machine(name: str, topology: Path | None, nodes: int, size_bytes: int, unit_us: float) -> Machine:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from hostagent.cli.bench.command import parse_size
 from hostagent.cli.options import AS_JSON
-from hostagent.cli.parsing import UsageError, argument, command, integer, number, option
+from hostagent.cli.parsing import UsageError, argument, command, integer, number, option, refuse
 
 ALGORITHM = option("--algorithm", metavar="NAME", help="Allreduce: ring, hd (halving-doubling), tree or bcube.")
 SIZE = option("--size", metavar="SIZE", help="Bytes of the allreduce at each rank.")
@@ -54,6 +55,7 @@ def probe(
     jitter: float = 0.2,
     seed: int = 1,
     impair: str = "",
+    given: Mapping[str, str],
 ) -> int:
     """Measure the round trips of all pairs of ranks, in rounds in which no rank has two partners: of live ranks around
     a switch (-n), or of ranks at random places of a simulated cloud (--cloud), in virtual time.
@@ -67,6 +69,10 @@ def probe(
     if (ranks is None) == (cloud is None):
         raise UsageError("one of the two says what is probed", "-n, --cloud")
     large_bytes = parse_size(large)
+    if cloud is None:
+        refuse(given, "applies to --cloud", "noisy", "jitter", "seed")
+    else:
+        refuse(given, "applies to live ranks, -n", "impair")
     if cloud is not None:
         from hostagent.planner.placement.cloud import make_cloud
         from hostagent.planner.placement.probe import probe_cloud
@@ -107,12 +113,17 @@ def solve(
     Example:
       netsum ranks solve costs.json --algorithm hd -o order.json --plot hd.png
     """
+    from emulator.network.topology.draw import check_picture
     from hostagent.planner.placement.apply import write_order
     from hostagent.planner.placement.costs import read_costs
-    from hostagent.planner.placement.model import allreduce_model
+    from hostagent.planner.placement.model import ALGORITHMS, allreduce_model
     from hostagent.planner.placement.picture import draw
     from hostagent.planner.placement.solve import solve as solved
 
+    if algorithm not in ALGORITHMS:
+        raise UsageError(f"{algorithm!r}: choose one of {', '.join(ALGORITHMS)}", "--algorithm")
+    if plot is not None:
+        check_picture(plot)
     costs = read_costs(file)
     size_bytes = parse_size(size)
     model = allreduce_model(algorithm, costs, size_bytes)

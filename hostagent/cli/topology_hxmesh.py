@@ -85,6 +85,7 @@ def bandwidth(
       netsum topology bandwidth hx.yaml --pattern allreduce --size 1MiB
     """
     from emulator.network.topology.bandwidth import alltoall, permutation
+    from emulator.network.topology.draw import check_picture
     from emulator.network.topology.files import read_topology
     from hostagent.launch.terminal import print_table, wide_console
 
@@ -94,6 +95,8 @@ def bandwidth(
         refuse(given, "applies to --pattern allreduce", "size", "plot")
     if pattern != "permutation":
         refuse(given, "applies to --pattern permutation", "seed")
+    if plot is not None:
+        check_picture(plot)
     topology = read_topology(file)
     if pattern != "allreduce":
         bound = alltoall(topology) if pattern == "alltoall" else permutation(topology, seed)
@@ -151,7 +154,7 @@ def _allreduces(topology: Topology, sizes: list[int], left_out: list[str]) -> It
         except TopologyError as error:
             left_out.append(f"{name}: {error.text}")
     if len(left_out) == len(GRID_GENERATORS):
-        raise ScheduleError("; ".join(left_out), ("topology",))
+        raise ScheduleError(f"no allreduce for grids: {'; '.join(left_out)}")
 
 
 def _draw(topology: Topology, rows: list[dict[str, Any]], path: Path) -> None:

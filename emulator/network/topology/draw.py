@@ -22,6 +22,14 @@ MARGIN, TITLE, LEGEND_LINE, STUB = 0.5, 0.3, 0.22, 0.4
 """Inches; a stub is the part that is drawn of a link around the edge of a grid."""
 
 
+def check_picture(path: str | Path) -> None:
+    """Raises TopologyError for a name whose ending is not of a picture: before the work of what is to be drawn."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    if Path(path).suffix.removeprefix(".") not in FigureCanvasAgg.get_supported_filetypes():
+        raise TopologyError(f"{path}: a picture's name ends in .png, .svg or .pdf")
+
+
 def draw(topology: Topology, path: str | Path) -> None:
     """Write the picture; the name's ending says of which kind (png, svg, pdf). Raises TopologyError, OSError."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -36,8 +44,7 @@ def draw(topology: Topology, path: str | Path) -> None:
     width, height = max(max(xs) - min(xs) + 2 * MARGIN, 4.5), max(ys) - min(ys) + 2 * MARGIN
     full = height + below + TITLE
     figure = Figure(figsize=(width, full))
-    if FigureCanvasAgg.get_supported_filetypes().get(Path(path).suffix.removeprefix(".")) is None:
-        raise TopologyError(f"{path}: a picture's name ends in .png, .svg or .pdf")
+    check_picture(path)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, below / full, 1, height / full))
     center = (max(xs) + min(xs)) / 2

@@ -119,9 +119,12 @@ def show(
     from emulator.network.messages.simulate import Sharing, simulate
     from emulator.network.schedule.gantt import draw
     from emulator.network.schedule.verify import verify
+    from emulator.network.topology.draw import check_picture
 
     if sharing not in tuple(Sharing):
         raise UsageError(f"{sharing!r}: choose one of {', '.join(Sharing)}", "--sharing")
+    if gantt is not None:
+        check_picture(gantt)
     schedule = read(file, topology, size)
     exclusive = sharing == Sharing.EXCLUSIVE
     with _naming(file):

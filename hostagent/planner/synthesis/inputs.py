@@ -89,7 +89,7 @@ def read_machine(name: str, path: Path | None, nodes: int, size_bytes: int, unit
     """``path``: a topology file; none: the published profile of NDv2 or DGX2. Its times are in ``unit_us``, and of
     chunks of ``size_bytes``. Raises SketchError, TopologyError."""
     if path is None and name not in PROFILES:
-        raise TopologyError(f"{name} has no profile of its own: give it a topology file")
+        raise TopologyError(f"{name} has no profile of its own: add --topology T.json")
     reader = _Reader(str(path or name))
     text = reader.text_of(path) if path else json.dumps(PROFILES[name])
     values = reader.compose(text, "gpus_per_node and betas")
@@ -107,8 +107,10 @@ class _Reader(DescriptionReader):
         place: Place = ("intranode_sketch",)
         fields = ("strategy",), ("switches", "switch_hyperedge_strategy")
         inner = self.record(top.get("intranode_sketch", {"strategy": "none"}), place, *fields)
-        self._one_of(inner["strategy"], (*place, "strategy"), ("none", "switch"))
+        strategy = self._one_of(inner["strategy"], (*place, "strategy"), ("none", "switch"))
         switches = self._rows(inner.get("switches", []), (*place, "switches"))
+        if (strategy == "switch") != bool(switches):
+            raise self.error("the strategy switch, and no other, names the GPUs of each switch", (*place, "switches"))
         policies = self.expect(list, inner.get("switch_hyperedge_strategy", []), (*place, "switch_hyperedge_strategy"))
         for index, each in enumerate(policies):
             self._one_of(each, (*place, "switch_hyperedge_strategy", index), ("uc-min", "uc-max"))
@@ -154,7 +156,8 @@ class _Reader(DescriptionReader):
         remote_fields = ("remote_alpha", "remote_beta", "remote_invbw")
         lists = ("links", "betas", "invbws") if name == "custom" else ("node_betas_list", "node_invbws_list")
         required = ("gpus_per_node", "alpha", lists[0], *(("betas",) if name == "custom" else ()))
-        given = self.record(value, (), required, ("name", "nics_per_node", *remote_fields, *lists))
+        more = (each for each in lists if each not in required)
+        given = self.record(value, (), required, ("name", "nics_per_node", *remote_fields, *more))
         gpus = self._whole(given["gpus_per_node"], ("gpus_per_node",), 1)
         nics = self._whole(given.get("nics_per_node", "1"), ("nics_per_node",), 1)
         if name in PROFILES and str(gpus) != PROFILES[name]["gpus_per_node"]:

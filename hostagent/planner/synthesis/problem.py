@@ -121,6 +121,8 @@ def sketched_problem(machine: Machine, sketch: Sketch, collective: str, size_byt
         if outside := [gpu for gpu in row if gpu >= gpus]:
             raise _wrong(sketch, f"there is no GPU {outside[0]} among {gpus} of a node", "gpus_to_sender_rev_map")
     edges = tuple(edge for edge in all_edges(machine, size_bytes // sketch.pieces) if _in_sketch(edge, sketch, gpus))
+    if sketch.switches and not any(len(edge.links) > 1 and not edge.remote for edge in edges):
+        raise _wrong(sketch, "links, not switches, join the GPUs that are left of a node", "switches")
     make = allgather_pieces if collective == "allgather" else alltoall_pieces
     steps = ranks * (ranks - 1) * sketch.pieces
     if steps > MOST_STEPS or steps * len(edges) > MOST_WAYS * (ranks - 1 if collective == "allgather" else 1):

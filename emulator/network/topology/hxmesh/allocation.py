@@ -197,6 +197,8 @@ def read_jobs(path: Path) -> list[Job]:
             rows: Sequence[dict[str, str]] = list(csv.DictReader(file, restkey="more", restval=""))
     except (OSError, UnicodeDecodeError) as error:
         raise TopologyError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if not rows:
+        raise TopologyError(f"{path}: no jobs: the first line is {','.join(COLUMNS)}, each other one a job")
     for line, row in enumerate(rows, 2):
         for key in row:
             if key not in COLUMNS:

@@ -36,10 +36,13 @@ def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["NDv3", "allgather"], "MACHINE: 'NDv3': choose one of NDv2, DGX2, custom"),
         (["NDv2", "gather"], "COLLECTIVE: 'gather': choose one of allgather"),
-        (["custom", "allgather"], "custom has no profile of its own"),
+        (["custom", "allgather"], "custom has no profile of its own: add --topology"),
         (["NDv2", "allgather", "-o", "/none/plan.json"], "-o/--output: /none is no folder"),
         (["NDv2", "allgather", "--plot", "/none/plan.png"], "--plot: /none is no folder"),
         (["NDv2", "allgather", "--size", "6"], "the size, 6 bytes, is not 1 equal pieces of int32"),
+        (["NDv2", "allgather", "--size", "0"], "--size: '0' is not from 1 byte to 1 TB"),
+        (["NDv2", "allgather", "--profiled-size", "2000GB"], "--profiled-size: '2000GB' is not from 1 byte"),
+        (["NDv2", "allgather", "--plot", "plan.txt"], "plan.txt: a picture's name ends in .png"),
         (["NDv2", "allgather", "--sketch", "none.json"], "none.json: No such file"),
     ],
 )

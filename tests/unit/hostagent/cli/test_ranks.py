@@ -79,7 +79,7 @@ def test_wrong_costs(folder, capsys, document, text):
     ("words", "text"),
     [
         (["solve", "none.json"], "none.json: No such file"),
-        (["solve", "good.json", "--algorithm", "rign"], "unknown algorithm 'rign'; choose one of ring"),
+        (["solve", "good.json", "--algorithm", "rign"], "--algorithm: 'rign': choose one of ring"),
         (["solve", "good.json", "--size", "2"], "2 bytes are too few for"),
         (["solve", "text.json"], "text.json:1: not JSON"),
         (["apply", "good.json", "--hostfile", "x"], "good.json: latency_ns: unknown field"),
@@ -89,6 +89,9 @@ def test_wrong_costs(folder, capsys, document, text):
         (["apply", "text.json", "--torchrun", "x"], "text.json:1: not JSON"),
         (["probe", "-o", "x"], "-n, --cloud: one of the two"),
         (["probe", "--cloud", "4y4", "-o", "x"], "--cloud: '4y4' is no cloud"),
+        (["probe", "--cloud", "2x2x2", "--impair", "loss=0.1", "-o", "x"], "--impair: applies to live ranks, -n"),
+        (["probe", "-n", "2", "--noisy", "0.5", "--seed", "3", "-o", "x"], "--noisy, --seed: applies to --cloud"),
+        (["solve", "good.json", "--plot", "x.foo"], "x.foo: a picture's name ends in .png"),
     ],
 )
 def test_wrong_command_lines(folder, capsys, words, text):

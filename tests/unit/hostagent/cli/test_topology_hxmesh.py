@@ -58,6 +58,8 @@ def test_allocate_places_jobs_beside_failed_boards(tmp_path: Path) -> None:
         ("bandwidth NET --pattern incast", "--pattern: 'incast': choose one of alltoall, allreduce, permutation."),
         ("bandwidth NET --pattern alltoall --size 1MB", "--size: applies to --pattern allreduce."),
         ("bandwidth NET --pattern allreduce --seed 1", "--seed: applies to --pattern permutation."),
+        ("bandwidth NET --pattern allreduce --size 1", "no allreduce for grids: grid-rings: 1 bytes are too few"),
+        ("bandwidth NET --pattern allreduce --plot x.foo", "x.foo: a picture's name ends in .png, .svg or .pdf"),
         ("allocate 4", "'4' is not ROWSxCOLUMNS"),
         ("allocate 4x4 --fail 17", "fail: 17 failed boards; a grid of 4x4 has 16"),
         ("allocate 4x4 --jobs nowhere.csv", "nowhere.csv: No such file or directory"),

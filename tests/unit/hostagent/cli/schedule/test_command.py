@@ -66,6 +66,7 @@ def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, comm
     ("words", "text"),
     [
         (["build", "star", "net.yaml", "-o", "x.json"], "choose one of ring"),
+        (["show", "x.json", "--gantt", "x.foo"], "x.foo: a picture's name ends in .png, .svg or .pdf"),
         (["build", "ring", "net.yaml", "--size", "7", "-o", "x.json"], "size: 7 bytes are too few for 4 chunks"),
         (["show", "none.json"], "none.json: No such file"),
         (["show", "ring.json", "--size", "4"], "--size: ring.json has its own"),

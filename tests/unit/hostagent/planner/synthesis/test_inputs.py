@@ -35,6 +35,12 @@ def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PR
         ({"nnodes": 1, "internode_sketch": {**RELAY, "strategy": "none"}}, "internode_conn: there are no relays"),
         ({"nnodes": 2, "internode_sketch": {**RELAY, "internode_conn": "ring"}}, "'ring' is none of fully-connected"),
         ({"nnodes": 1, "hyperparameters": {"input_chunkup": 250}}, "more than can be planned: take fewer nodes"),
+        ({"nnodes": 1, "intranode_sketch": {"strategy": "switch"}}, "intranode_sketch.switches: the strategy switch"),
+        ({"nnodes": 1, "intranode_sketch": {"strategy": "none", "switches": [[0, 1]]}}, "intranode_sketch.switches: "),
+        (
+            {"nnodes": 1, "intranode_sketch": {"strategy": "switch", "switches": [[0, 1]]}},
+            "switches: links, not switches",
+        ),
         ({"nnodes": 2}, "internode_sketch.strategy: 2 nodes need a strategy"),
         ({"nnodes": 2, "internode_sketch": {"strategy": "relay"}}, "internode_conn is missing"),
         (
@@ -83,6 +89,8 @@ def test_a_disconnected_custom_topology(tmp_path: Path) -> None:
     profile = {"gpus_per_node": 3, "alpha": 1, "links": links, "betas": [[5] * 3] * 3}
     with pytest.raises(TopologyError, match=r"T.json.*no links lead from h0 to h2"):
         planned(tmp_path, {"nnodes": 1}, profile, "custom")
+    with pytest.raises(TopologyError, match=r"the fields are gpus_per_node, alpha, links, betas, name, .*, invbws$"):
+        planned(tmp_path, {"nnodes": 1}, profile | {"beta": 1}, "custom")
 
 
 ALL_16 = {"strategy": "switch", "switches": [[*range(16)]], "switch_hyperedge_strategy": ["uc-min"]}

@@ -94,6 +94,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ("name,rows,columns\na,1,x\n", ":2: columns: 'x' is not a positive number"),
         ("name,rows,columns\na,1,2\na,1,0\n", ":3: columns: '0' is not a positive number"),
         ("name,rows\na,1\n", ":2: columns: missing"),
+        ("name,rows,columns\n", ": no jobs: the first line is name,rows,columns"),
         ("name,rows,columns,color\na,1,2,red\n", ":2: color: unknown"),
         ("name,rows,columns\na,1,2\na,1,1\n", ":3: name: there are two jobs 'a'"),
     ):
