@@ -41,10 +41,11 @@ def _kinds() -> str:
 
 @command(
     argument("kind", metavar="KIND", help="Kind of network; the kinds are below."),
-    argument("size", metavar="SIZE", help="Numbers that the kind takes, such as 8 or 4x16."),
+    argument("size", metavar="SIZE", nargs="?", help="Numbers that the kind takes, such as 8 or 4x16."),
     option("--spines", type=integer(1), help="Spine switches of a leaf-spine network."),
     option("--taper", type=number(0), help="Hosts to an uplink of a fat tree; 2: half the bisection. Default: 1."),
     option("--board", metavar="AxB", type=grid, help="Accelerators on a board of an hxmesh. Default: 2x2."),
+    option("--grid", metavar="RxC", help="Boards of an hxmesh: its SIZE."),
     option("--rate", metavar="RATE", help="Rate of a link, in each direction."),
     option("--switch-rate", metavar="RATE", help="Rate of a link between switches. Default: as --rate."),
     option("--latency", metavar="TIME", help="Latency of a link."),
@@ -57,11 +58,12 @@ def _kinds() -> str:
 )
 def build(
     kind: str,
-    size: str,
+    size: str | None,
     *,
     spines: int | None = None,
     taper: float | None = None,
     board: tuple[int, int] | None = None,
+    grid: str | None = None,
     rate: str = "10Gbit",
     switch_rate: str | None = None,
     latency: str = "1us",
@@ -86,6 +88,11 @@ def build(
     if output is not None and output.suffix not in FORMATS:
         raise UsageError(f"{output}: a topology's name ends in {', '.join(FORMATS)}", "-o/--output")
     builder = BUILDERS[kind]
+    if grid is not None and (size is not None or "board" not in builder.options):
+        raise UsageError(f"is the SIZE of an hxmesh; here is {kind} {size or ''}".rstrip(), "--grid")
+    size = size or grid
+    if size is None:
+        raise UsageError(f"missing; of {kind}: {builder.shape}", "SIZE")
     specific = {"spines": spines, "taper": taper, "board": board, "switch_rate": switch_rate}
     taken = [name.replace("switch_link", "switch_rate") for name in builder.options]
     refuse(given, f"does not apply to {kind}", *(name for name in specific if name not in taken))

@@ -182,7 +182,7 @@ def _draw(topology: Topology, rows: list[dict[str, Any]], path: Path) -> None:
 
 
 @command(
-    argument("boards", metavar="ROWSxCOLUMNS", type=grid, help="Boards of the grid."),
+    argument("boards", metavar="ROWSxCOLUMNS", type=grid, nargs="?", help="Boards. Default: 16x16."),
     option("--jobs", metavar="FILE.csv", type=Path, help="Jobs: name,rows,columns. Default: drawn from the seed."),
     option("--fail", metavar="N", type=integer(0), help="Number of failed boards, drawn from the seed."),
     option("--seed", metavar="N", type=integer(0), help="Seed of failures and of drawn jobs."),
@@ -194,7 +194,7 @@ def _draw(topology: Topology, rows: list[dict[str, Any]], path: Path) -> None:
     mistakes=_mistakes,
 )
 def allocate(
-    boards: tuple[int, int],
+    boards: tuple[int, int] | None,
     *,
     jobs: Path | None = None,
     fail: int = 0,
@@ -221,6 +221,7 @@ def allocate(
     )
     from hostagent.launch.terminal import print_table, wide_console
 
+    boards = boards or (16, 16)
     wanted = random_jobs(boards, seed) if jobs is None else read_jobs(jobs)
     heuristics = Heuristics(not no_transpose, not no_aspect, not no_sort, not no_locality)
     allocation = Allocation(boards, heuristics, random_failures(boards, fail, seed))
@@ -237,7 +238,8 @@ def allocate(
     table += [(job.name, f"{job.rows}x{job.columns}", "-", "-") for job in waiting]
     print_table(("job", ">boards", ">rows", ">columns"), table, console=wide_console())
     used = sum(each.job.boards for each in allocation.placements.values())
-    print(
-        f"{used} of {allocation.working} working boards in use ({allocation.utilization:.1%}); {len(waiting)} jobs wait"
-    )
+    waits = f"{len(waiting)} {'job waits' if len(waiting) == 1 else 'jobs wait'}"
+    failed = ", ".join(f"{row},{column}" for row, column in sorted(allocation.failed))
+    failures = f"; failed (row, column): {failed}" if failed else ""
+    print(f"{used} of {allocation.working} working boards in use ({allocation.utilization:.1%}); {waits}{failures}")
     return 1 if waiting else 0

@@ -84,13 +84,19 @@ class Scenario:
 
     @cached_property
     def symmetries(self) -> list[tuple[int, ...]]:
-        """Ways to renumber the workers, and the leaves with them, that leave the cables as they are: the new number of
-        each machine. The first one changes nothing."""
+        """Ways to renumber the workers, and the leaves with them, that leave the cables as they are, and the names of
+        leaves, each of which is its first worker's number to its parent: the new number of each machine. The first one
+        changes nothing."""
         below = [frozenset(port - 1 for port in switch.ports) for switch in self.switches]
         found = []
         for ranks in permutations(range(self.workers)):
             moved = [frozenset(ranks[rank] for rank in each) for each in below]
-            if all(each in below for each in moved):
+            keeps_names = all(
+                ranks[min(before)] == min(after)
+                for before, after, switch in zip(below, moved, self.switches, strict=True)
+                if switch.parent is not None
+            )
+            if keeps_names and all(each in below for each in moved):
                 found.append((*ranks, *(self.workers + below.index(each) for each in moved)))
         return found
 

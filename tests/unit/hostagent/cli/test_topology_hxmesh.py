@@ -40,12 +40,28 @@ def test_bandwidth_of_patterns(mesh: Path, tmp_path: Path) -> None:
     assert picture.stat().st_size > 5_000
 
 
+def one_job(folder: Path) -> Path:
+    jobs = folder / "one.csv"
+    jobs.write_text("name,rows,columns\na,3,3\n")
+    return jobs
+
+
+def test_a_mesh_has_its_boards_by_either_name(tmp_path: Path) -> None:
+    outputs = [
+        netsum("topology", "build", "hxmesh", *words, "--board", "1x2").stdout for words in (["3x2"], ["--grid", "3x2"])
+    ]
+    assert outputs[0] == outputs[1] != ""
+
+
 def test_allocate_places_jobs_beside_failed_boards(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.csv"
     jobs.write_text("name,rows,columns\na,3,3\nb,2,4\nc,1,1\n")
     result = netsum("topology", "allocate", "6x6", "--jobs", jobs, "--fail", 3)
     assert result.exit_code == 0
-    assert result.stdout.endswith("18 of 33 working boards in use (54.5%); 0 jobs wait\n")
+    found = json.loads(netsum("topology", "allocate", "6x6", "--jobs", jobs, "--fail", 3, "--json").stdout)
+    failed = ", ".join(f"{row},{column}" for row, column in found["failed"])
+    assert result.stdout.endswith(f"(54.5%); 0 jobs wait; failed (row, column): {failed}\n")
+    assert "9 of 256" in netsum("topology", "allocate", "--jobs", one_job(tmp_path)).stdout
     found = json.loads(netsum("topology", "allocate", "2x2", "--jobs", jobs, "--json").stdout)
     assert (found["waiting"], found["utilization"]) == (["a", "b"], 0.25)
 
@@ -55,6 +71,8 @@ def test_allocate_places_jobs_beside_failed_boards(tmp_path: Path) -> None:
     [
         ("build hxmesh 2x2 --board 2", "--board: '2' is not ROWSxCOLUMNS, such as 4x4"),
         ("build torus 2x2 --board 2x2", "build: --board: does not apply to torus."),
+        ("build hxmesh 2x2 --grid 2x2", "--grid: is the SIZE of an hxmesh; here is hxmesh 2x2."),
+        ("build star", "SIZE: missing; of star: HOSTS."),
         ("bandwidth NET --pattern incast", "--pattern: 'incast': choose one of alltoall, allreduce, permutation."),
         ("bandwidth NET --pattern alltoall --size 1MB", "--size: applies to --pattern allreduce."),
         ("bandwidth NET --pattern allreduce --seed 1", "--seed: applies to --pattern permutation."),
