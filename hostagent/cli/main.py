@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,8 +10,8 @@ from typing import NamedTuple
 from hostagent.cli.parsing import USAGE_STATUS, WIDTH, Command, nearest, run_command, sentence
 
 SUMMARY = "Sum gradients in an emulated network: a P4 switch on your laptop, under an unmodified torch script."
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as of a shell."""
+INTERRUPTED, READER_GONE = 130, 141
+"""Exit statuses after Ctrl-C, and when nobody reads what is printed: as of a shell."""
 
 
 class Entry(NamedTuple):
@@ -149,7 +150,13 @@ COMMANDS: Mapping[str, Entry | Group] = {
 
 def main() -> None:
     """Entry point of the ``netsum`` script."""
-    sys.exit(run(sys.argv[1:]))
+    try:
+        status = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has read enough, as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the interpreter's own flush at the end
+        status = READER_GONE
+    sys.exit(status)
 
 
 def run(words: Sequence[str]) -> int:

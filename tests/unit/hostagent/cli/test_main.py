@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import subprocess
 import sys
@@ -190,3 +191,13 @@ def test_options_and_arguments_may_be_mixed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(command, "run_stf", run_stf)
     assert netsum("stf", "-D", "A=1", "r.p4", "a.stf", "--engine", "both", "b.stf").exit_code == 0
     assert calls == [(("r.p4", ["a.stf", "b.stf"]), "both")]
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    """As `head`, when it has read enough."""
+    reading_end, writing_end = os.pipe()
+    os.close(reading_end)
+    words = [sys.executable, "-m", "hostagent.cli.main", "topology", "build", "star", "2"]
+    done = subprocess.run(words, stdout=writing_end, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing_end)
+    assert (done.returncode, done.stderr) == (141, "")
