@@ -84,6 +84,7 @@ def check_environment() -> None:
     """Raises RefusedError for a variable whose value does not exist, before any rank has read it."""
     precision_of(Options())
     quantizes_on_device(Options())
+    probes_order(Options())
     stragglers_of(Options())
 
 

@@ -9,6 +9,7 @@ from hostagent.torch_backend.errors import NetsumError, RefusedError
 from hostagent.torch_backend.options import (
     PRECISION_VARIABLE,
     Options,
+    check_environment,
     precision_of,
     probes_order,
     quantizes_on_device,
@@ -86,3 +87,11 @@ def test_a_group_may_name_its_controller(monkeypatch: pytest.MonkeyPatch) -> Non
     assert controller_address(Options(controller="127.0.0.1:2").controller) == "127.0.0.1:2"
     with pytest.raises(NetsumError, match="the option controller is 'here', expected HOST:PORT"):
         controller_address("here")
+
+
+@pytest.mark.parametrize("variable", ["NETSUM_PRECISION", "NETSUM_QUANTIZER", "NETSUM_STRAGGLERS", "NETSUM_REORDER"])
+def test_all_variables_are_checked_before_ranks_start(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    check_environment()
+    monkeypatch.setenv(variable, "elsewhere")
+    with pytest.raises(RefusedError, match=f"{variable} is 'elsewhere'"):
+        check_environment()
