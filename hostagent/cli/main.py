@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hostagent.cli.parsing import USAGE_STATUS, WIDTH, Command, nearest, run_command, sentence
+from hostagent.cli.parsing import USAGE_STATUS, WIDTH, Command, discard_output, nearest, run_command, sentence
 
 SUMMARY = "Sum gradients in an emulated network: a P4 switch on your laptop, under an unmodified torch script."
 INTERRUPTED, READER_GONE = 130, 141
@@ -154,7 +153,7 @@ def main() -> None:
         status = run(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read it has read enough, as `head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the interpreter's own flush at the end
+        discard_output()
         status = READER_GONE
     sys.exit(status)
 

@@ -349,13 +349,18 @@ class Parser(argparse.ArgumentParser):
 
 def say(text: str) -> None:
     """Print it; a reader that has seen enough (``--help | head``) is not an error."""
-    import os
-    import sys
-
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+        discard_output()
+
+
+def discard_output() -> None:
+    """After BrokenPipeError: nobody reads standard output any more, which Python flushes once more at its end."""
+    import os
+    import sys
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def sentence(text: str) -> str:

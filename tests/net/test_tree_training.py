@@ -175,19 +175,17 @@ def test_an_optimizer_above_leaves_steps_as_without_them(tmp_path: Path, options
     assert [line.endswith(f"skipped {int(optimizer == 'sgd')}") for line in said[1]] == [True] * 4
 
 
-def test_more_ranks_than_bits_need_p4_switches(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--tree 2x40 --leaves server", "more than 64 ranks, here 80, are for trees of P4 switches alone"),
+        ("--tree 2x2 -n 3", "2x2 has 4 ranks, but -n says 3"),
+    ],
+)
+def test_a_tree_that_cannot_be_is_refused_with_a_clear_error(tmp_path: Path, options: str, text: str) -> None:
     script = tmp_path / "train.py"
     script.write_text("")
-    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x40", "--leaves", "server", str(script)]
+    command = [sys.executable, "-m", "hostagent.cli.main", "run", *options.split(), str(script)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
-    assert "more than 64 ranks, here 80, are for trees of P4 switches alone" in done.stderr
-
-
-def test_a_wrong_number_of_ranks_is_a_clear_error(tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text("")
-    command = [sys.executable, "-m", "hostagent.cli.main", "run", "--tree", "2x2", "-n", "3", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2
-    assert "2x2 has 4 ranks, but -n says 3" in done.stderr
+    assert text in done.stderr

@@ -23,7 +23,7 @@ MARGIN, TITLE, LEGEND_LINE, STUB = 0.5, 0.3, 0.22, 0.4
 
 
 def check_picture(path: str | Path) -> None:
-    """Raises TopologyError for a name whose ending is not of a picture: before the work of what is to be drawn."""
+    """Raises TopologyError for a file name without an image format's suffix; call it before the work is done."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     if Path(path).suffix.removeprefix(".") not in FigureCanvasAgg.get_supported_filetypes():

@@ -71,7 +71,7 @@ CORE = np.dtype(
         *_integers("granted_receives", "unfinished", "left_peers"),
         *_integers("first_hash", "other_hash", "first_child", "other_child"),  # of a mismatch
         *_integers("left_peer"),  # who is to blame for FAILED_LEFT
-        *_integers("exchange_tag", "exchange_call"),  # of the newest collective whose receives are all posted
+        *_integers("exchange_tag", "exchange_call"),  # of the latest collective that has posted all its receives
         *_integers(*STATISTICS),
         *_integers(*(f"rejected_{reason}" for reason in REASONS)),
     ],
