@@ -79,7 +79,19 @@ class ReferenceParent:
     elsewhere: int = 0
     """Bits of workers that are not below the leaf: it cannot say that they are missing."""
     zero_checksum_allowed: bool = True
-    compute_checksum: bool = False
+
+    @property
+    def compute_checksum(self) -> bool:
+        """Of what goes up."""
+        return not self.zero_checksum_allowed
+
+    @classmethod
+    def of(cls, above: Any) -> ReferenceParent | None:
+        """From a `ParentTerms`, or the controller's `Parent`, which has the same fields; None where there is none."""
+        if above is None:
+            return None
+        addresses = above.port, above.mac, above.ip, above.own_mac, above.own_ip
+        return cls(*addresses, frozenset(above.workers), above.elsewhere, above.zero_checksum_allowed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,26 +72,10 @@ def as_reference(entries: JobConfig) -> ReferenceJob:
         )
         for child in entries.children
     )
-    above = entries.parent
-    parent = (
-        None
-        if above is None
-        else ReferenceParent(
-            above.port,
-            above.mac,
-            above.ip,
-            above.own_mac,
-            above.own_ip,
-            frozenset(above.workers),
-            above.elsewhere,
-            above.zero_checksum_allowed,
-            not above.zero_checksum_allowed,
-        )
-    )
     beyond = entries.overflow
     server = None if beyond is None else ReferenceServer(beyond.slots, beyond.port, beyond.mac, beyond.ip)
     place = (entries.epoch, entries.window, children, entries.base, entries.short_allowed)
-    return ReferenceJob(*place, entries.switch_mac, entries.switch_ip, parent, server)
+    return ReferenceJob(*place, entries.switch_mac, entries.switch_ip, ReferenceParent.of(entries.parent), server)
 
 
 class Plain(ReferenceAggregator):

@@ -65,7 +65,7 @@ class ReferenceCore:
             short_allowed=terms.no_data_short,
             switch_mac=terms.aggregator_mac,
             switch_ip=terms.aggregator_ip,
-            parent=_parent_of(terms),
+            parent=ReferenceParent.of(terms.parent),
         )
         self._terms[terms.job] = terms
 
@@ -116,20 +116,3 @@ class ReferenceCore:
                 counted[name] = counted.get(name, 0) + 1
             lengths = self._bytes.setdefault(job, {})
             lengths[name] = lengths.get(name, 0) + len(frame)
-
-
-def _parent_of(terms: JobTerms) -> ReferenceParent | None:
-    above = terms.parent
-    if above is None:
-        return None
-    return ReferenceParent(
-        above.port,
-        above.mac,
-        above.ip,
-        above.own_mac,
-        above.own_ip,
-        frozenset(above.workers),
-        above.elsewhere,
-        above.zero_checksum_allowed,
-        not above.zero_checksum_allowed,
-    )
