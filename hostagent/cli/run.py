@@ -103,7 +103,7 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
         "--max-window",
         metavar="SLOTS",
         type=integer(),
-        help="Maximum slots of the job, a power of two. Default: 32 N up to 4 ranks, then 512 / N.",
+        help="Maximum slots of the job, a power of two. Default: 512 / N, from 16 to 64.",
     ),
     option(
         "--share",

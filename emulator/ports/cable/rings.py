@@ -79,6 +79,11 @@ POST = np.dtype([("offset", "<u8"), ("length_bytes", "<u4"), ("reserved", "<u4")
 POST_BYTES = POST.itemsize
 POST_LENGTH = offset_of(POST, "length_bytes")
 
+TURN_BYTES = 1 << 16
+"""A turn takes no further frame from a host after so many bytes, 16 frames of 1,024 lanes: the first results reach
+hosts that sleep while the rest of a window waits. With twice as many, allreduces of 64 MiB of four ranks take 5 %
+longer. Of small frames a turn takes as many as it allows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
@@ -175,7 +180,8 @@ def place_tx(ring: Any, state: Any, tail: int) -> None:
 
 @njit
 def cable_switch_receive(port: int, batch: int, most: int) -> Any:
-    """Append up to ``most`` posted frames to a batch; returns how many entries were taken. Release them later."""
+    """Append up to ``most`` posted frames to a batch, about TURN_BYTES; returns how many entries were taken. Release
+    them later."""
     frames = batch_at(batch)
     state = port_at(port)
     head = state.in_next
@@ -187,15 +193,17 @@ def cable_switch_receive(port: int, batch: int, most: int) -> Any:
         state.bad_rings += 1
         state.in_next = tail
         return 0
-    taken = min(available, most, batch_room(batch))
+    end = head + min(available, most, batch_room(batch))
     posts = state.posts
     pool = state.pool
     pool_bytes = state.pool_bytes
     number = state.number
     first = frames.count
     total_bytes = 0
-    for index in range(head, head + taken):
+    index = head
+    while index < end and total_bytes < TURN_BYTES:
         post = posts + (index & mask) * POST_BYTES
+        index += 1
         offset = load_once64(post)
         length = load_once32(post + POST_LENGTH)
         if offset < 0 or length > pool_bytes or offset > pool_bytes - length:
@@ -203,10 +211,10 @@ def cable_switch_receive(port: int, batch: int, most: int) -> Any:
             continue
         batch_append(batch, pool + offset, length, number)
         total_bytes += length
-    state.in_next = head + taken
+    state.in_next = index
     state.in_frames += frames.count - first
     state.in_bytes += total_bytes
-    return taken
+    return index - head
 
 
 @njit

@@ -35,7 +35,7 @@ from emulator.ports.state import port_at
 
 PER_PORT = 32
 """Frames taken from a port in one turn: enough to hide a turn's fixed cost, few enough that hosts can work on the first
-results while the rest of a window is added up (64 frames of 1,024 lanes take the program about 50 us)."""
+results while the rest of a window is added up. Cables take fewer where frames are long (``rings.TURN_BYTES``)."""
 
 RUN = np.dtype(
     [
