@@ -23,7 +23,7 @@ from emulator.native.pages import address_of, aligned_bytes
 from emulator.ports.batch import FrameBatch
 from emulator.ports.cable.bell import Bell
 from emulator.ports.host import SPIN_NS
-from emulator.ports.loop.turns import PER_PORT, RUN, run_slice
+from emulator.ports.loop.turns import PER_PORT, RUN, TURN_BYTES, run_slice
 from emulator.ports.port import SwitchPort, port_has_input
 from emulator.ports.spec import PortKind
 
@@ -103,6 +103,8 @@ class SwitchRunner:
         if starts_clock and not self._virtual:
             self._record["origin_ns"] = time.monotonic_ns()
         self._address = address_of(self._record)
+        for port in self.ports:
+            port.state["turn_bytes"] = TURN_BYTES
         self._configure(spin_ns if self._may_spin() else 0)
         self._record["allowances"] = allowances
         self._warm_up()
