@@ -74,10 +74,19 @@ def probe(
     else:
         refuse(given, "applies to live ranks, -n", "impair")
     if cloud is not None:
+        from hostagent.launch.terminal import progress
         from hostagent.planner.placement.cloud import make_cloud
         from hostagent.planner.placement.probe import probe_cloud
 
-        write_costs(probe_cloud(make_cloud(_shape(cloud), seed, noisy), seed, jitter, large_bytes), output)
+        with progress("probing") as update:
+            probed = probe_cloud(
+                make_cloud(_shape(cloud), seed, noisy),
+                seed,
+                jitter,
+                large_bytes,
+                done=lambda text, count, total: update(description=text, completed=count, total=total),
+            )
+            write_costs(probed, output)
         return 0
     from hostagent.launch.launcher import RunOptions, run_training
 

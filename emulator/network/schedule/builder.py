@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -33,13 +34,11 @@ class Builder:
     ) -> None:
         self.name, self.topology, self.chunks = name, topology, tuple(chunks)
         self.places = tuple(topology.hosts if places is None else places)
-        self._links = {link.name: index for index, link in enumerate(topology.links)}
         self._calls: dict[str, int] = {}
         self._count = 0
         self._tasks: list[Task] = []
         """Those since the last block."""
         self._blocks: list[Columns] = []
-        self._first_links = {(link.source, link.destination): link.name for link in reversed(topology.links)}
         self._first_routes = FirstRoutes(topology)
         self._routes: dict[tuple[int, int], tuple[str, ...]] = {}
 
@@ -88,10 +87,12 @@ class Builder:
         first: Ints,
         count: Ints | int = 1,
         routes: Ragged | None = None,
+        after: Ragged | None = None,
     ) -> None:
         """Sends or Reduces (`Kind`), as many as the arrays have elements when broadcast to one shape, each of ``count``
-        chunks from ``first`` on. ``routes``: indexes of links, a row each."""
-        self._pack()
+        chunks from ``first`` on. ``routes``: indexes of links, ``after``: numbers of tasks, a row each."""
+        if self._tasks:
+            self._pack()
         wide = np.broadcast_arrays(kind, source, destination, first, count)
         kinds, sources, destinations, firsts, counts = (each.ravel().astype(np.int32) for each in wide)
         tasks = len(kinds)
@@ -103,7 +104,9 @@ class Builder:
         runs = Ragged.equal(np.stack([firsts, counts], axis=1)[:, None, :])
         no_runs = Ragged(none.offsets, np.empty((0, 2), np.int32))
         zeros = np.zeros(tasks, np.int64), np.zeros(tasks, np.int32)
-        block = Columns(kinds.astype(np.uint8), sources, destinations, *zeros, runs, no_runs, routes, none, none)
+        block = Columns(
+            kinds.astype(np.uint8), sources, destinations, *zeros, runs, no_runs, routes, after or none, none
+        )
         self._blocks.append(block)
         self._count += tasks
 
@@ -124,7 +127,8 @@ class Builder:
 
     def build(self) -> Schedule:
         """Raises ScheduleError."""
-        self._pack()
+        if self._tasks or not self._blocks:
+            self._pack()
         columns = Columns.joined(self._blocks)
         columns = columns._replace(after=waits(columns, len(self.places), sum(each.count for each in self.chunks)))
         return Schedule(self.name, self.topology, self.places, self.chunks, tuple(self._calls), columns)
@@ -140,9 +144,16 @@ class Builder:
 
     def _pack(self) -> None:
         """What came one by one becomes a block."""
-        if self._tasks or not self._blocks:
-            self._blocks.append(pack(self._tasks, self._links, tuple(self._calls), self._count - len(self._tasks)))
-            self._tasks = []
+        self._blocks.append(pack(self._tasks, self._links, tuple(self._calls), self._count - len(self._tasks)))
+        self._tasks = []
+
+    @cached_property
+    def _links(self) -> dict[str, int]:
+        return {link.name: index for index, link in enumerate(self.topology.links)}
+
+    @cached_property
+    def _first_links(self) -> dict[tuple[str, str], str]:
+        return {(link.source, link.destination): link.name for link in reversed(self.topology.links)}
 
     def _route(self, source: int, destination: int) -> tuple[str, ...]:
         if (source, destination) not in self._routes:

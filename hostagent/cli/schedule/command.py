@@ -80,14 +80,18 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     from emulator.network.schedule.grids import GRID_GENERATORS
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.files import read_topology
+    from hostagent.launch.terminal import progress
 
     check_name(output, "-o/--output")
     builders = {**GENERATORS, **GRID_GENERATORS}
     if algorithm not in builders:
         raise UsageError(f"{algorithm!r}: choose one of {', '.join(builders)}", "ALGORITHM")
-    schedule = builders[algorithm](read_topology(topology), parse_size(size))
-    verify(schedule)
-    write(schedule, output)
+    with progress(f"building {algorithm}") as update:
+        schedule = builders[algorithm](read_topology(topology), parse_size(size))
+        update(description=f"verifying {len(schedule):,} tasks")
+        verify(schedule)
+        update(description=f"writing {len(schedule):,} tasks")
+        write(schedule, output)
     return 0
 
 
@@ -120,16 +124,19 @@ def show(
     from emulator.network.schedule.gantt import draw
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.draw import check_picture
+    from hostagent.launch.terminal import progress
 
     if sharing not in tuple(Sharing):
         raise UsageError(f"{sharing!r}: choose one of {', '.join(Sharing)}", "--sharing")
     if gantt is not None:
         check_picture(gantt)
-    schedule = read(file, topology, size)
     exclusive = sharing == Sharing.EXCLUSIVE
-    with _naming(file):
-        run = simulate(schedule, Sharing(sharing))
-        moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
+    with progress(f"reading {file}") as update:
+        schedule = read(file, topology, size)
+        update(description=f"simulating and verifying {len(schedule):,} tasks")
+        with _naming(file):
+            run = simulate(schedule, Sharing(sharing))
+            moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
     if gantt is not None:
         draw(schedule, run.start_ns, run.finish_ns, gantt)
     found = {
@@ -199,12 +206,16 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
         -o again.json
     """
     from emulator.network.schedule.verify import verify
+    from hostagent.launch.terminal import progress
 
     check_name(output, "-o/--output")
-    schedule = read(file, topology, size)
-    with _naming(file):
-        verify(schedule)
-    write(schedule, output)
+    with progress(f"reading {file}") as update:
+        schedule = read(file, topology, size)
+        update(description=f"verifying {len(schedule):,} tasks")
+        with _naming(file):
+            verify(schedule)
+        update(description=f"writing {len(schedule):,} tasks")
+        write(schedule, output)
     return 0
 
 
