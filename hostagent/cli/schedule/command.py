@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from emulator.network.schedule.schedule import Schedule
 
 FILE = argument(
-    "file", metavar="FILE", type=Path, help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ..."
+    "file",
+    metavar="FILE",
+    type=Path,
+    help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ... or torch's T.0.json, T.1.json, ...",
 )
+ALGORITHM = option("--algorithm", metavar="NAME", help="Allreduce of a trace (.et): ring, ...; without, in switches.")
 OUTPUT = option(
     "-o", "--output", metavar="FILE", type=Path, required=True, help="Schedule to write: .json, .xml or .et."
 )
@@ -99,6 +103,7 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     FILE,
     TOPOLOGY,
     SIZE,
+    ALGORITHM,
     SHARING,
     option("--gantt", metavar="FILE.png", type=Path, help="Picture to draw: tasks on their resources over time."),
     option("--tasks", metavar="N", type=integer(0), help="Number of tasks to list, the first ones."),
@@ -110,6 +115,7 @@ def show(
     *,
     topology: Path | None = None,
     size: str | None = None,
+    algorithm: str = "",
     sharing: str = "exclusive",
     gantt: Path | None = None,
     tasks: int = MOST_SHOWN,
@@ -132,7 +138,7 @@ def show(
         check_picture(gantt)
     exclusive = sharing == Sharing.EXCLUSIVE
     with progress(f"reading {file}") as update:
-        schedule = read(file, topology, size)
+        schedule = read(file, topology, size, algorithm)
         update(description=f"simulating and verifying {len(schedule):,} tasks")
         with _naming(file):
             run = simulate(schedule, Sharing(sharing))
@@ -195,8 +201,10 @@ def _range(counts: Collection[int]) -> str:
     return most if fewest == most else f"{fewest} to {most}"
 
 
-@command(FILE, OUTPUT, TOPOLOGY, SIZE, mistakes=_mistakes)
-def convert(file: Path, *, output: Path, topology: Path | None = None, size: str | None = None) -> int:
+@command(FILE, OUTPUT, TOPOLOGY, SIZE, ALGORITHM, mistakes=_mistakes)
+def convert(
+    file: Path, *, output: Path, topology: Path | None = None, size: str | None = None, algorithm: str = ""
+) -> int:
     """Read a schedule in one format, verify it, and write it in another: JSON, MSCCL XML (.xml), Chakra traces (.et).
     MSCCL XML keeps neither links nor sizes; a Chakra trace no links.
 
@@ -210,7 +218,7 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
 
     check_name(output, "-o/--output")
     with progress(f"reading {file}") as update:
-        schedule = read(file, topology, size)
+        schedule = read(file, topology, size, algorithm)
         update(description=f"verifying {len(schedule):,} tasks")
         with _naming(file):
             verify(schedule)
@@ -223,6 +231,7 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
     FILE,
     TOPOLOGY,
     SIZE,
+    ALGORITHM,
     option(
         "-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Number of ranks, which is the schedule's."
     ),
@@ -244,6 +253,7 @@ def run(
     *,
     topology: Path | None = None,
     size: str | None = None,
+    algorithm: str = "",
     ranks: int | None = None,
     aggregator: str = "p4",
     all_switches: bool = False,
@@ -270,7 +280,7 @@ def run(
 
     if all_switches:
         refuse(given, "does not apply with --all-switches, which are P4 switches", "aggregator")
-    schedule = read(file, topology, size)
+    schedule = read(file, topology, size, algorithm)
     with _naming(file):
         verify(schedule)
     if ranks is not None and ranks != schedule.ranks:
@@ -318,10 +328,11 @@ def check_name(file: Path, argument: str) -> None:
         raise UsageError(f"{file}: a schedule's name ends in {', '.join(FORMATS)}", argument)
 
 
-def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
+def read(file: Path, topology: Path | None, size: str | None, algorithm: str = "") -> Schedule:
     """By the file's suffix. Raises ScheduleError, UsageError for another one and for what the format lacks."""
     from emulator.network.schedule.chakra import read_chakra
     from emulator.network.schedule.files import read_schedule
+    from emulator.network.schedule.generators import GENERATORS
     from emulator.network.schedule.msccl import read_msccl
     from emulator.network.topology.files import read_topology
 
@@ -330,10 +341,15 @@ def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
     for name, value in (("topology", topology), ("size", size)):
         if (value is None) == (name in needs):
             raise UsageError(f"{file} has none: add it" if name in needs else f"{file} has its own", f"--{name}")
+    if algorithm and (file.suffix != ".et" or algorithm not in GENERATORS):
+        text = (
+            f"{algorithm!r}: choose one of {', '.join(GENERATORS)}" if file.suffix == ".et" else f"{file} has its own"
+        )
+        raise UsageError(text, "--algorithm")
     if topology is None:
         return read_schedule(file)
     if size is None:
-        return read_chakra(file, read_topology(topology))
+        return read_chakra(file, read_topology(topology), algorithm=algorithm)
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
