@@ -93,7 +93,14 @@ def probe(
     write_probe = "hostagent.planner.placement.live"
     arguments = (str(output.absolute()), str(large_bytes))
     return run_training(
-        RunOptions(ranks=ranks or 0, script=write_probe, arguments=arguments, module=True, impairments=impair)
+        RunOptions(
+            ranks=ranks or 0,
+            script=write_probe,
+            arguments=arguments,
+            module=True,
+            impairments=impair,
+            command="netsum ranks probe",
+        )
     )
 
 

@@ -23,6 +23,11 @@ def wide_console(out: TextIO | None = None) -> Console:
     return console if console.is_terminal else Console(file=out, width=WIDTH)
 
 
+def amount(count: int, noun: str) -> str:
+    """1 task, 1,000 tasks."""
+    return f"{count:,} {noun}" + "s" * (count != 1)
+
+
 def make_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], title: str = "") -> Table:
     """A table of ``rows`` below the headings ``columns``; a heading that starts with ``>`` aligns its column to the
     right.

@@ -84,7 +84,7 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     from emulator.network.schedule.grids import GRID_GENERATORS
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.files import read_topology
-    from hostagent.launch.terminal import progress
+    from hostagent.launch.terminal import amount, progress
 
     check_name(output, "-o/--output")
     builders = {**GENERATORS, **GRID_GENERATORS}
@@ -92,9 +92,9 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
         raise UsageError(f"{algorithm!r}: choose one of {', '.join(builders)}", "ALGORITHM")
     with progress(f"building {algorithm}") as update:
         schedule = builders[algorithm](read_topology(topology), parse_size(size))
-        update(description=f"verifying {len(schedule):,} tasks")
+        update(description=f"verifying {amount(len(schedule), 'task')}")
         verify(schedule)
-        update(description=f"writing {len(schedule):,} tasks")
+        update(description=f"writing {amount(len(schedule), 'task')}")
         write(schedule, output)
     return 0
 
@@ -130,7 +130,7 @@ def show(
     from emulator.network.schedule.gantt import draw
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.draw import check_picture
-    from hostagent.launch.terminal import progress
+    from hostagent.launch.terminal import amount, progress
 
     if sharing not in tuple(Sharing):
         raise UsageError(f"{sharing!r}: choose one of {', '.join(Sharing)}", "--sharing")
@@ -139,7 +139,7 @@ def show(
     exclusive = sharing == Sharing.EXCLUSIVE
     with progress(f"reading {file}") as update:
         schedule = read(file, topology, size, algorithm)
-        update(description=f"simulating and verifying {len(schedule):,} tasks")
+        update(description=f"simulating and verifying {amount(len(schedule), 'task')}")
         with _naming(file):
             run = simulate(schedule, Sharing(sharing))
             moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
@@ -167,13 +167,12 @@ def show(
 
 
 def _print(schedule: Schedule, run: Run, found: dict[str, Any], tasks: int) -> None:
-    from hostagent.launch.terminal import print_table, wide_console
+    from hostagent.launch.terminal import amount, print_table, wide_console
 
     console = wide_console()
+    sizes = f"{amount(schedule.ranks, 'rank')}, {amount(len(schedule), 'task')}"
     console.print(
-        f"{schedule.name} on {found['topology']}: {schedule.ranks} ranks, {len(schedule):,} tasks, right in any order; "
-        f"{run.elapsed_ns:,} ns",
-        highlight=False,
+        f"{schedule.name} on {found['topology']}: {sizes}, right in any order; {run.elapsed_ns:,} ns", highlight=False
     )
     links = found["link_bytes"]
     if links:
@@ -214,15 +213,15 @@ def convert(
         -o again.json
     """
     from emulator.network.schedule.verify import verify
-    from hostagent.launch.terminal import progress
+    from hostagent.launch.terminal import amount, progress
 
     check_name(output, "-o/--output")
     with progress(f"reading {file}") as update:
         schedule = read(file, topology, size, algorithm)
-        update(description=f"verifying {len(schedule):,} tasks")
+        update(description=f"verifying {amount(len(schedule), 'task')}")
         with _naming(file):
             verify(schedule)
-        update(description=f"writing {len(schedule):,} tasks")
+        update(description=f"writing {amount(len(schedule), 'task')}")
         write(schedule, output)
     return 0
 
@@ -239,7 +238,7 @@ def convert(
     flag(
         "--all-switches",
         help="A live P4 switch for each of the topology that messages pass or that sums, rather than one for all "
-        "ranks; each message and each sum has one on its links.",
+        "ranks. Each message and each sum has one on its links, or all are sums of all ranks in one tree.",
     ),
     option(
         "--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 336, 512, 1024 (default) or 2048."
@@ -298,12 +297,17 @@ def run(
             aggregator=aggregator,
             lanes=lanes,
             impairments=impair,
+            command="netsum schedule run",
         )
         if not all_switches:
             _say(f"{schedule.ranks} ranks and a switch start")
             return run_training(options)
-        from hostagent.collectives.execute.executor import ranks_of, tasks_of_switches
+        from hostagent.collectives.execute.executor import ranks_of, tasks_of_switches, tree_of_switches
+        from hostagent.protocol.tree import tree_text
 
+        if tree := tree_of_switches(schedule):
+            _say(f"a tree of switches starts ({tree_text(tree)}), then {schedule.ranks} ranks")
+            return run_training(replace(options, tree=tree))
         with _naming(file):
             members = {name: ranks_of(schedule, tasks) for name, tasks in tasks_of_switches(schedule).items()}
         _say(f"{len(members)} switches start, then {schedule.ranks} ranks")

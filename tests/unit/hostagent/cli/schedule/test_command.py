@@ -119,6 +119,19 @@ def test_a_schedule_without_sums_needs_no_switches(folder, capsys):
     assert "alone.json: tasks: no message passes a switch, and none sums" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--impair", "loos=3"], "--impair 'loos=3'"),
+        (["--lanes", "65"], "--lanes 65"),
+        (["--aggregator", "foo"], "--aggregator foo"),
+    ],
+)
+def test_mistakes_of_a_run_are_said_by_this_command(folder, capsys, words, text):
+    assert run(["schedule", "run", "ring.json", *words]) == 2
+    assert f"netsum schedule run: {text}: " in capsys.readouterr().err
+
+
 def test_a_message_through_several_switches(folder, capsys):
     write_topology(leaf_spine(2, 2, 1), "racks.yaml")
     assert run(["schedule", "build", "ring", "racks.yaml", "-o", "racks.json"]) == 0
