@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from hostagent.planner.synthesis.inputs import Machine
 
 
+GAP = re.compile(r"%\s+\S+\s+\S+\s+([\d.]+%)")
+"""In a line of HiGHS's log: after the explored share, the bound and the best objective."""
 MOST_BYTES = 10**12
 """Of a chunk: rates that take longer for it do not fit int64."""
 
@@ -39,7 +44,8 @@ def _mistakes() -> tuple[type[Exception], ...]:
         "--time-limit", metavar="S", type=number(1), help="Seconds for both programs; the best plan so far is taken."
     ),
     flag("--separate", help="A message for every piece: do not join neighbors."),
-    flag("--log", help="Print the solver's log: bounds and gap as they improve."),
+    option("--solver", metavar="NAME", help="HiGHS to use: scipy's, or highspy's, which starts from the greedy plan."),
+    flag("--log", help="Print the solver's log on standard error; without, a terminal shows its gap."),
     option("-o", "--output", metavar="FILE", type=Path, help="Schedule to write: .json, or MSCCL's .xml."),
     option("--plot", metavar="FILE.png", type=Path, help="Picture of the plan's bandwidth at other sizes."),
     AS_JSON,
@@ -56,6 +62,7 @@ def synthesize(
     unit_us: float = 1.0,
     time_limit: float = 60.0,
     separate: bool = False,
+    solver: str = "scipy",
     log: bool = False,
     output: Path | None = None,
     plot: Path | None = None,
@@ -70,8 +77,10 @@ def synthesize(
     """
     from emulator.network.topology.draw import check_picture
     from hostagent.cli.schedule.command import check_name, write
+    from hostagent.launch.terminal import progress
     from hostagent.planner.synthesis.inputs import Sketch, read_sketch
     from hostagent.planner.synthesis.picture import draw
+    from hostagent.planner.synthesis.program import Solver
     from hostagent.planner.synthesis.synthesize import COLLECTIVES, in_switches, rings
     from hostagent.planner.synthesis.synthesize import synthesize as plan_of
 
@@ -88,7 +97,11 @@ def synthesize(
     profiled_bytes = size_bytes if profiled_size is None else _size_bytes(profiled_size, "--profiled-size")
     used = read_sketch(sketch) if sketch else Sketch()
     model = _machine(machine, topology, used.nodes, profiled_bytes, unit_us)
-    plan = plan_of(model, used, collective, size_bytes, time_limit_s=time_limit, coalesce=not separate, log=log)
+    with progress("routing") as update:
+        programs = Solver(solver, _watching(update, log))
+        plan = plan_of(
+            model, used, collective, size_bytes, time_limit_s=time_limit, coalesce=not separate, solver=programs
+        )
     found: dict[str, Any] = {
         "name": plan.schedule.name,
         "elapsed_ns": plan.elapsed_ns,
@@ -123,6 +136,18 @@ def synthesize(
     else:
         _print(found)
     return 0
+
+
+def _watching(update: Callable[..., None], log: bool) -> Callable[[str, str], None] | None:
+    """What reads the solver's log: nobody, unless somebody sees it."""
+
+    def watch(what: str, line: str) -> None:
+        if log:
+            print(line, file=sys.stderr)
+        elif (gap := GAP.search(line)) or line.startswith("Running"):
+            update(description=f"{what}: gap {gap[1]}" if gap else what)
+
+    return watch if log or sys.stderr.isatty() else None
 
 
 def _size_bytes(text: str, option: str) -> int:

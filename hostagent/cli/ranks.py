@@ -74,17 +74,33 @@ def probe(
     else:
         refuse(given, "applies to live ranks, -n", "impair")
     if cloud is not None:
+        from hostagent.launch.terminal import progress
         from hostagent.planner.placement.cloud import make_cloud
         from hostagent.planner.placement.probe import probe_cloud
 
-        write_costs(probe_cloud(make_cloud(_shape(cloud), seed, noisy), seed, jitter, large_bytes), output)
+        with progress("probing") as update:
+            probed = probe_cloud(
+                make_cloud(_shape(cloud), seed, noisy),
+                seed,
+                jitter,
+                large_bytes,
+                done=lambda text, count, total: update(description=text, completed=count, total=total),
+            )
+            write_costs(probed, output)
         return 0
     from hostagent.launch.launcher import RunOptions, run_training
 
     write_probe = "hostagent.planner.placement.live"
     arguments = (str(output.absolute()), str(large_bytes))
     return run_training(
-        RunOptions(ranks=ranks or 0, script=write_probe, arguments=arguments, module=True, impairments=impair)
+        RunOptions(
+            ranks=ranks or 0,
+            script=write_probe,
+            arguments=arguments,
+            module=True,
+            impairments=impair,
+            command="netsum ranks probe",
+        )
     )
 
 

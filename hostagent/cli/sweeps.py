@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,8 @@ SWEEP = (
 
 def with_progress(runs: int, sweep: Callable[[Callable[[int, Row], None]], list[Row]]) -> list[Row]:
     """The rows of a sweep, which is given what it calls for each row; a bar on a terminal's standard error."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from hostagent.launch.terminal import progress
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("simulating", total=runs)
-        return sweep(lambda _number, _row: progress.advance(task))
+    done = count(1)
+    with progress("simulating", runs) as update:
+        return sweep(lambda _number, _row: update(completed=next(done)))

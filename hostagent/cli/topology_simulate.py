@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -113,6 +113,7 @@ def simulate(
     if hosts is not None and hosts > len(topology.hosts):
         raise UsageError(f"{hosts}: {topology.name} has {len(topology.hosts)} hosts", "--hosts")
     from hostagent.lab.simulated_job import JobEnded, SimulatedJob
+    from hostagent.launch.terminal import progress
     from hostagent.protocol.worker.core import MAXIMUM_WORKERS
 
     chosen = topology.hosts[:hosts]
@@ -134,15 +135,16 @@ def simulate(
         SimulatedJob(star(2), lanes=lanes).allreduce(1)  # compiles what the run then has
     done: list[Call] = []
     ended = ""
+    hops = calls * job.chunks(elements) * len(job.tree.links)  # about, if frames are lost
     with (
-        _progress(job, elements, calls) as progress,
+        progress(f"{job.count} hosts, {len(job.switches)} switches", hops) as update,
         CaptureWriter(str(capture)) if capture else nullcontext() as writer,
     ):
         if writer is not None:
             job.network.capture(writer, captured or [link.name for link in job.tree.links])
         try:
             for _ in range(calls):
-                done.append(job.allreduce(elements, progress))
+                done.append(job.allreduce(elements, lambda hops: update(completed=hops)))
         except JobEnded as error:
             ended = str(error)
     found = summary(job, elements, done, ended)
@@ -207,19 +209,6 @@ def _told_if_long() -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-
-
-@contextmanager
-def _progress(job: SimulatedJob, elements: int, calls: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal's standard error, by frames over links: about, if some are lost."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        total = calls * job.chunks(elements) * len(job.tree.links)
-        task = bar.add_task(f"{job.count} hosts, {len(job.switches)} switches", total=total)
-        yield lambda hops: bar.update(task, completed=hops)
 
 
 def summary(job: SimulatedJob, elements: int, calls: list[Call], ended: str = "") -> dict[str, Any]:

@@ -64,6 +64,8 @@ class RunOptions:
     ranks: int
     script: str
     arguments: tuple[str, ...] = ()
+    command: str = "netsum run"
+    """Whose messages they are."""
     aggregator: str = "p4"
     """See `aggregators.choose`."""
     lanes: int = DEFAULT_LANES
@@ -123,16 +125,16 @@ def run_training(options: RunOptions) -> int:
         _check(options)
         faults = _read_faults(options)
     except LaunchError as error:
-        print(f"netsum run: {error}", file=sys.stderr)
+        print(f"{options.command}: {error}", file=sys.stderr)
         return REFUSED_STATUS
     try:
         with _signals_raise(), run_folder() as folder:
             return _Run(options, faults, folder).run()
     except _Interrupted as interrupt:
-        print(f"netsum run: ended by {signal.Signals(interrupt.number).name}", file=sys.stderr)
+        print(f"{options.command}: ended by {signal.Signals(interrupt.number).name}", file=sys.stderr)
         return 128 + interrupt.number
     except LaunchError as error:
-        print(f"netsum run: {error}", file=sys.stderr)
+        print(f"{options.command}: {error}", file=sys.stderr)
         return 1
 
 

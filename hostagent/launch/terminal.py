@@ -1,8 +1,9 @@
-"""The table printer of all commands."""
+"""The table printer and the progress line of all commands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ def wide_console(out: TextIO | None = None) -> Console:
 
     console = Console(file=out)
     return console if console.is_terminal else Console(file=out, width=WIDTH)
+
+
+def amount(count: int, noun: str) -> str:
+    """1 task, 1,000 tasks."""
+    return f"{count:,} {noun}" + "s" * (count != 1)
 
 
 def make_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], title: str = "") -> Table:
@@ -50,3 +56,17 @@ def print_table(
 ) -> None:
     """Print a table; see `make_table`."""
     (console or wide_console()).print(make_table(columns, rows, title))
+
+
+@contextmanager
+def progress(text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """A line on a terminal's standard error while something takes its time: what is done, and how much of ``total``, or
+    for how long. It gives a function that takes what has changed: ``description``, ``completed``, ``total``."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as line:
+        task = line.add_task(text, total=total)
+        yield lambda **changed: line.update(task, **changed)

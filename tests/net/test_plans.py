@@ -1,17 +1,20 @@
 """Synthesized plans on live ranks around a live switch: every collective, with relays, joined messages, and loss."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from emulator.network.schedule.files import write_schedule
 from emulator.network.topology.builders import star
 from hostagent.launch.aggregators import running_aggregator
-from hostagent.planner.synthesis.inputs import Machine, Sketch, read_machine
+from hostagent.planner.synthesis import inputs
+from hostagent.planner.synthesis.inputs import Machine, Sketch, read_machine, read_sketch
 from hostagent.planner.synthesis.synthesize import COLLECTIVES, in_switches, synthesize
 from tests.labs.torch_jobs import run_forked
 
 LANES, SIZE = 64, 4_000
+SKETCHES = Path(inputs.__file__).parent / "sketches"
 
 
 def made_plans(tmp_path):
@@ -50,3 +53,12 @@ def test_plans_of_two_ndv2_with_a_relay_are_right_on_16_live_ranks(tmp_path):
     with running_aggregator(16, lanes=LANES, folder=tmp_path) as aggregator:
         output = run_forked(16, aggregator.address, "plans.py", str(LANES), *files, patience_s=400)
     assert output.count("is_wrong=False") == len(files) == 4, output
+
+
+@pytest.mark.slow
+def test_an_allgather_of_two_dgx2_is_right_on_32_live_ranks(tmp_path):
+    machine, sketch = read_machine("DGX2", None, 2, SIZE), read_sketch(SKETCHES / "dgx2-pairs.json")
+    write_schedule(synthesize(machine, sketch, "allgather", SIZE, time_limit_s=20).schedule, tmp_path / "plan.json")
+    with running_aggregator(32, lanes=LANES, folder=tmp_path) as aggregator:
+        output = run_forked(32, aggregator.address, "plans.py", str(LANES), str(tmp_path / "plan.json"), patience_s=400)
+    assert output.count("is_wrong=False") == 1, output

@@ -1,11 +1,15 @@
 """Built-in schedules on live ranks around a live switch: sums, and the bytes at its ports; and with frames lost."""
 
+import subprocess
+import sys
+
 import pytest
 from sklearn.datasets import load_diabetes
 
 from emulator.network.schedule.files import write_schedule
-from emulator.network.schedule.generators import halving_doubling
+from emulator.network.schedule.generators import halving_doubling, switch_allreduce
 from emulator.network.schedule.grids import line_switches
+from emulator.network.topology.builders import leaf_spine
 from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
 from hostagent.cli.schedule.boosted_trees import binned_by_quantiles, boosted, explained
 from hostagent.launch.aggregators import running_aggregator, running_switches
@@ -61,3 +65,14 @@ def test_rows_and_columns_of_a_hamming_mesh_have_switches_of_their_own(build, me
     ends = {(rank, line) for line, ranks in zip(lines, ("01", "23", "02", "13"), strict=True) for rank in ranks}
     assert {(row[0], row[2]) for row in rows} == ends
     assert all(int(row[3]) == int(row[4]) > 8 * 4_000 / 2 for row in rows), output
+
+
+def test_a_tree_of_switches_sums_what_one_tree_of_the_schedule_does(tmp_path):
+    write_schedule(switch_allreduce(leaf_spine(2, 2, 1), 40_000), tmp_path / "tree.json")
+    words = ("schedule", "run", str(tmp_path / "tree.json"), "--all-switches", "--lanes", str(LANES))
+    run = subprocess.run(
+        [sys.executable, "-m", "hostagent.cli.main", *words], capture_output=True, text=True, timeout=100
+    )
+    assert "a tree of switches starts (2x2), then 4 ranks" in run.stderr
+    assert "switch-4: 1 task, all sums right" in run.stdout, run
+    assert "measured bytes: equal" in run.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,13 +64,10 @@ def events(schedule: Schedule) -> int:
 
 def links_of(topology: Topology, largest: int) -> Links:
     """``largest``: bytes of a message. Raises ScheduleError where it takes too long to be counted."""
-    numbers = {node.name: number for number, node in enumerate(topology.nodes)}
-    rows = []
-    for link in topology.links:
-        divisor = gcd(8_000_000_000, link.rate_bps)
-        numerator, denominator = 8_000_000_000 // divisor, link.rate_bps // divisor
-        if largest * numerator >= 1 << 62:
-            raise ScheduleError(f"a message of {largest} bytes at {link.rate_bps} bit/s takes too long to be counted")
-        ends = numbers[link.source], numbers[link.destination]
-        rows.append((*ends, link.alpha_ns, link.latency_ns, numerator, denominator))
-    return Links(*np.array(rows, np.int64).reshape(-1, len(Links._fields)).T.copy())
+    source, destination, alpha_ns, latency_ns, rate_bps = topology.link_numbers
+    divisor = np.gcd(8_000_000_000, rate_bps)
+    numerator = 8_000_000_000 // divisor
+    if len(numerator) and largest * int(numerator.max()) >= 1 << 62:
+        slow = rate_bps[np.argmax(numerator)]
+        raise ScheduleError(f"a message of {largest} bytes at {slow} bit/s takes too long to be counted")
+    return Links(source, destination, alpha_ns, latency_ns, numerator, rate_bps // divisor)

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from functools import cached_property
 from itertools import pairwise
+from typing import TypeAlias
 
-from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, Reduce, Send, Task
+import numpy as np
+from numpy.typing import NDArray
+
+from emulator.network.schedule.columns import Columns, Ragged, pack
+from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, Reduce, ScheduleError, Send, Task
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.trees import switch_tree
-from emulator.network.topology.routes import shortest_route
+from emulator.network.schedule.waits import waits
+from emulator.network.topology.routes import FirstRoutes
 from emulator.network.topology.topology import Topology
 
-
-class _Access(Enum):
-    """What a task does with a chunk at a rank."""
-
-    READ = "read"
-    ADD = "add"
-    WRITE = "write"
-
-
-@dataclass(slots=True)
-class _Phase:
-    """The latest tasks with one kind of access to a chunk at a rank: one that writes, or those that read, or add."""
-
-    access: _Access
-    tasks: list[int]
-    before: list[int]
-    """The tasks of the phase before, for which each of them waits."""
+Ints: TypeAlias = NDArray[np.integer]
 
 
 class Builder:
@@ -45,9 +34,12 @@ class Builder:
     ) -> None:
         self.name, self.topology, self.chunks = name, topology, tuple(chunks)
         self.places = tuple(topology.hosts if places is None else places)
+        self._calls: dict[str, int] = {}
+        self._count = 0
         self._tasks: list[Task] = []
-        self._phases: dict[tuple[int, int], _Phase] = {}
-        """By (rank, chunk)."""
+        """Those since the last block."""
+        self._blocks: list[Columns] = []
+        self._first_routes = FirstRoutes(topology)
         self._routes: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def compute(
@@ -60,9 +52,8 @@ class Builder:
         writes: Iterable[int] = (),
         after: Iterable[int] = (),
     ) -> int:
-        reads, writes = _ascending(reads), _ascending(writes)
-        waits = self._waits(after, (_Access.READ, [rank], reads), (_Access.WRITE, [rank], writes))
-        return self._add(Compute(rank, duration_ns, call, reads, writes, waits))
+        self._calls.setdefault(call, len(self._calls))
+        return self._add(Compute(rank, duration_ns, call, _ascending(reads), _ascending(writes), _ascending(after)))
 
     def send(
         self,
@@ -73,7 +64,8 @@ class Builder:
         route: Sequence[str] | None = None,
         after: Iterable[int] = (),
     ) -> int:
-        return self._message(Send, _Access.WRITE, source, destination, chunks, route, after)
+        route = self._route(source, destination) if route is None else tuple(route)
+        return self._add(Send(source, destination, _ascending(chunks), route, _ascending(after)))
 
     def reduce(
         self,
@@ -84,21 +76,39 @@ class Builder:
         route: Sequence[str] | None = None,
         after: Iterable[int] = (),
     ) -> int:
-        return self._message(Reduce, _Access.ADD, source, destination, chunks, route, after)
+        route = self._route(source, destination) if route is None else tuple(route)
+        return self._add(Reduce(source, destination, _ascending(chunks), route, _ascending(after)))
 
-    def _message(
+    def messages(
         self,
-        kind: type[Send] | type[Reduce],
-        access: _Access,
-        source: int,
-        destination: int,
-        chunks: Iterable[int],
-        route: Sequence[str] | None,
-        after: Iterable[int],
-    ) -> int:
-        chunks = _ascending(chunks)
-        waits = self._waits(after, (_Access.READ, [source], chunks), (access, [destination], chunks))
-        return self._add(kind(source, destination, chunks, self._route(source, destination, route), waits))
+        kind: Ints | int,
+        source: Ints,
+        destination: Ints,
+        first: Ints,
+        count: Ints | int = 1,
+        routes: Ragged | None = None,
+        after: Ragged | None = None,
+    ) -> None:
+        """Sends or Reduces (`Kind`), as many as the arrays have elements when broadcast to one shape, each of ``count``
+        chunks from ``first`` on. ``routes``: indexes of links, ``after``: numbers of tasks, a row each."""
+        if self._tasks:
+            self._pack()
+        wide = np.broadcast_arrays(kind, source, destination, first, count)
+        kinds, sources, destinations, firsts, counts = (each.ravel().astype(np.int32) for each in wide)
+        tasks = len(kinds)
+        if routes is None:
+            pairs, rows = np.unique(sources.astype(np.int64) * len(self.places) + destinations, return_inverse=True)
+            ways = [self._route(*divmod(pair, len(self.places))) for pair in pairs.tolist()]
+            routes = Ragged.of([[self._links[name] for name in way] for way in ways]).take(rows)
+        none = Ragged(np.zeros(tasks + 1, np.int64), np.empty(0, np.int32))
+        runs = Ragged.equal(np.stack([firsts, counts], axis=1)[:, None, :])
+        no_runs = Ragged(none.offsets, np.empty((0, 2), np.int32))
+        zeros = np.zeros(tasks, np.int64), np.zeros(tasks, np.int32)
+        block = Columns(
+            kinds.astype(np.uint8), sources, destinations, *zeros, runs, no_runs, routes, after or none, none
+        )
+        self._blocks.append(block)
+        self._count += tasks
 
     def collective(
         self,
@@ -110,48 +120,47 @@ class Builder:
         after: Iterable[int] = (),
     ) -> int:
         """``route``: by default `trees.switch_tree`."""
-        chunks, group = _ascending(chunks), tuple(group)
+        group = tuple(group)
         if route is None:
             route = switch_tree(self.topology, [self.places[rank] for rank in group], operation)
-        readers = group[:1] if operation is Operation.BROADCAST else group
-        writers = group[:1] if operation is Operation.REDUCE else group
-        waits = self._waits(after, (_Access.READ, readers, chunks), (_Access.WRITE, writers, chunks))
-        return self._add(Collective(operation, group, chunks, tuple(route), waits))
+        return self._add(Collective(operation, group, _ascending(chunks), tuple(route), _ascending(after)))
 
     def build(self) -> Schedule:
         """Raises ScheduleError."""
-        return Schedule.of(self.name, self.topology, self.chunks, self._tasks, self.places)
+        if self._tasks or not self._blocks:
+            self._pack()
+        columns = Columns.joined(self._blocks)
+        columns = columns._replace(after=waits(columns, len(self.places), sum(each.count for each in self.chunks)))
+        return Schedule(self.name, self.topology, self.places, self.chunks, tuple(self._calls), columns)
 
     def _add(self, task: Task) -> int:
+        number = self._count
+        for other in task.after:
+            if not 0 <= other < number:
+                raise ScheduleError(f"task {other} is not an earlier one", ("tasks", number, "after"))
         self._tasks.append(task)
-        return len(self._tasks) - 1
+        self._count += 1
+        return number
 
-    def _route(self, source: int, destination: int, route: Sequence[str] | None) -> tuple[str, ...]:
-        if route is not None:
-            return tuple(route)
+    def _pack(self) -> None:
+        """What came one by one becomes a block."""
+        self._blocks.append(pack(self._tasks, self._links, tuple(self._calls), self._count - len(self._tasks)))
+        self._tasks = []
+
+    @cached_property
+    def _links(self) -> dict[str, int]:
+        return {link.name: index for index, link in enumerate(self.topology.links)}
+
+    @cached_property
+    def _first_links(self) -> dict[tuple[str, str], str]:
+        return {(link.source, link.destination): link.name for link in reversed(self.topology.links)}
+
+    def _route(self, source: int, destination: int) -> tuple[str, ...]:
         if (source, destination) not in self._routes:
-            nodes = shortest_route(self.topology, self.places[source], self.places[destination])
-            links = tuple(self.topology.links_between(*hop)[0].name for hop in pairwise(nodes))
+            nodes = self._first_routes.route(self.places[source], self.places[destination])
+            links = tuple(self._first_links[hop] for hop in pairwise(nodes))
             self._routes[source, destination] = links
         return self._routes[source, destination]
-
-    def _waits(self, after: Iterable[int], *accesses: tuple[_Access, Sequence[int], Sequence[int]]) -> tuple[int, ...]:
-        """What the next task waits for, which then has these accesses: (kind, ranks, chunks)."""
-        task, waits = len(self._tasks), set(after)
-        for access, ranks, chunks in accesses:
-            for rank in ranks:
-                for chunk in chunks:
-                    phase = self._phases.get((rank, chunk))
-                    if phase is None:
-                        self._phases[rank, chunk] = _Phase(access, [task], [])
-                    elif phase.access is access is not _Access.WRITE:
-                        phase.tasks.append(task)
-                        waits.update(phase.before)
-                    else:
-                        self._phases[rank, chunk] = _Phase(access, [task], phase.tasks)
-                        waits.update(phase.tasks)
-        waits.discard(task)
-        return tuple(sorted(waits))
 
 
 def _ascending(numbers: Iterable[int]) -> tuple[int, ...]:

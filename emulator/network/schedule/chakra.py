@@ -12,6 +12,7 @@ other traces:
 | COMP_NODE, and memory nodes with a duration | Compute |
 | COMM_SEND_NODE with its COMM_RECV_NODE, in order for each comm_src, comm_dst, comm_tag | Send of a chunk of its own |
 | COMM_COLL_NODE of all ranks of a pg_name, in order: ALL_REDUCE, REDUCE, BROADCAST | Collective in the switches |
+| ALL_REDUCE, where an algorithm is chosen | its Sends and Reduces |
 | ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER | a Send from each rank to each other one, of comm_size / ranks bytes |
 | others (metadata, BARRIER) | what waits for them waits for what they wait for |
 """
@@ -19,7 +20,8 @@ other traces:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from heapq import heapify, heappop, heappush
 from pathlib import Path
@@ -28,8 +30,10 @@ from typing import Any, TypeAlias
 from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.columns import set_text
 from emulator.network.schedule.files import chunks_json, parse_chunks, parse_set
-from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, ScheduleError, Send, Task
+from emulator.network.schedule.generators import ELEMENT_BYTES, GENERATORS
+from emulator.network.schedule.parts import Chunks, Collective, Compute, Operation, Reduce, ScheduleError, Send, Task
 from emulator.network.schedule.schedule import Schedule
+from emulator.network.schedule.torch_trace import read_operators
 from emulator.network.topology.topology import Topology
 
 MEM_LOAD, MEM_STORE, COMP, SEND, RECV, COLL = 2, 3, 4, 5, 6, 7
@@ -40,6 +44,8 @@ BETWEEN_PAIRS = (2, 6, 7)
 """ALL_GATHER, ALL_TO_ALL, REDUCE_SCATTER."""
 EXACT, CHUNKS, READS, AFTER = "netsum_duration_ns", "netsum_chunks", "netsum_reads", "netsum_after"
 """Attributes of ours; the first: duration_micros is in whole microseconds."""
+LEAST_ELEMENTS = 16
+"""Of an allreduce by an algorithm, which divides it: smaller ones count as so many."""
 Key: TypeAlias = tuple[int, int]
 """(rank, id) of a node."""
 
@@ -92,17 +98,22 @@ def _messages() -> Mapping[str, Any]:
     }
 
 
-def read_chakra(path: Path, topology: Topology, places: Sequence[str] | None = None) -> Schedule:
-    """``path``: ``TRACE.et`` for the files TRACE.0.et, TRACE.1.et and so on. Raises ScheduleError."""
+def read_chakra(path: Path, topology: Topology, places: Sequence[str] | None = None, algorithm: str = "") -> Schedule:
+    """``path``: ``TRACE.et`` for the files TRACE.0.et, TRACE.1.et and so on; or for those of torch, TRACE.0.json and so
+    on, with timelines TRACE.0.timeline.json if they are there. ``algorithm``: of `GENERATORS`, for allreduces of traces
+    that are not ours; empty: in the switches. Raises ScheduleError."""
     nodes: dict[Key, Any] = {}
     ranks, own = 0, ""
+    while (file := path.with_suffix(f".{ranks}.json")).is_file() and not path.with_suffix(".0.et").is_file():
+        nodes |= {(ranks, node.id): node for node in _torch_nodes(file, path.with_suffix(f".{ranks}.timeline.json"))}
+        ranks += 1
     while (file := path.with_suffix(f".{ranks}.et")).is_file():
         metadata, *rest = _read_messages(file)
         own = own or str(_attribute(metadata, CHUNKS, "") if metadata is not None else "")
         nodes |= {(ranks, node.id): node for node in rest}
         ranks += 1
     if not ranks:
-        raise ScheduleError(f"there is no file {path.with_suffix('.0.et')}")
+        raise ScheduleError(f"there is no file {path.with_suffix('.0.et')}, and no {path.with_suffix('.0.json')}")
     chosen = tuple(topology.hosts if places is None else places)
     if ranks != len(chosen):
         raise ScheduleError(f"{ranks} traces, but {len(chosen)} ranks on {topology.name}")
@@ -110,13 +121,39 @@ def read_chakra(path: Path, topology: Topology, places: Sequence[str] | None = N
         return _read_own(path.stem, nodes, own, topology, chosen)
     items = _items(nodes)
     chunks: list[Chunks] = []
-    plans = [_plan(nodes, keys, chunks, ranks) for keys in items]
+
+    @cache
+    def allreduce(size_bytes: int, group: tuple[int, ...]) -> Schedule:
+        least = ELEMENT_BYTES * max(LEAST_ELEMENTS, len(group))
+        size_bytes = max(least, -(-size_bytes // ELEMENT_BYTES) * ELEMENT_BYTES)
+        return GENERATORS[algorithm](topology, size_bytes, [chosen[rank] for rank in group])
+
+    plans = [_plan(nodes, keys, chunks, allreduce if algorithm else None) for keys in items]
     builder = Builder(path.stem, topology, chunks or [Chunks(1, 1, (0,), ())], chosen)
-    tasks: dict[int, list[int]] = {}
+    tasks: dict[int, list[tuple[int, set[int]]]] = {}
     for item, waits in _in_order(nodes, items):
-        after = [task for other in waits for task in tasks[other]]
-        tasks[item] = [_add(builder, task, after) for task in plans[item]]
+        before = [each for other in waits for each in tasks[other]]
+        tasks[item] = []
+        for task in plans[item]:
+            ranks_of = set(_members(task))
+            after = [number for number, others in before if others & ranks_of]
+            tasks[item].append((_add(builder, task, after), ranks_of))
     return builder.build()
+
+
+def _torch_nodes(trace: Path, timeline: Path) -> Iterator[Any]:
+    """What torch has recorded, as nodes of Chakra."""
+    for each in read_operators(trace, timeline):
+        node = _messages()["Node"](id=each.id, name=each.name, type=COMP, data_deps=each.after)
+        if each.collective >= 0:
+            node.type = COLL
+            node.attr.add(name="comm_type", int64_val=each.collective)
+            node.attr.add(name="comm_size", int64_val=each.bytes)
+            node.attr.add(name="pg_name", string_val=each.group)
+        else:
+            node.duration_micros = -(-each.duration_ns // 1000)
+            node.attr.add(name=EXACT, int64_val=each.duration_ns)
+        yield node
 
 
 def _read_own(name: str, nodes: Mapping[Key, Any], text: str, topology: Topology, places: Sequence[str]) -> Schedule:
@@ -258,8 +295,14 @@ def _items(nodes: Mapping[Key, Any]) -> list[list[Key]]:
     return [*computes, *(list(pair) for both in ways.values() for pair in zip(*both, strict=True)), *calls.values()]
 
 
-def _plan(nodes: Mapping[Key, Any], keys: Sequence[Key], chunks: list[Chunks], ranks: int) -> list[Task]:
-    """Tasks of an item, which wait for nothing yet; adds their chunks."""
+def _plan(
+    nodes: Mapping[Key, Any],
+    keys: Sequence[Key],
+    chunks: list[Chunks],
+    allreduce: Callable[[int, tuple[int, ...]], Schedule] | None,
+) -> list[Task]:
+    """Tasks of an item, which wait for nothing yet; adds their chunks. ``allreduce``: of so many bytes by a group's
+    ranks; without, in the switches."""
     (rank, _), node = keys[0], nodes[keys[0]]
     if node.type not in (SEND, COLL):
         return [Compute(rank, int(_attribute(node, EXACT, 1000 * node.duration_micros)), node.name)]
@@ -269,6 +312,10 @@ def _plan(nodes: Mapping[Key, Any], keys: Sequence[Key], chunks: list[Chunks], r
         return [Send(rank, keys[1][0], (first,), ())]
     group = tuple(each for each, _ in keys)
     kind = int(_attribute(node, "comm_type"))
+    if allreduce is not None and len(group) > 1 and IN_SWITCHES.get(kind) is Operation.ALLREDUCE:
+        made = allreduce(size, group)
+        chunks += [Chunks(1, each.bytes, group, group) for each in made.chunks for _ in range(each.count)]
+        return [_moved(task, group, first) for task in made]
     if kind in IN_SWITCHES:
         root_only = group[:1]
         sources = root_only if IN_SWITCHES[kind] is Operation.BROADCAST else group
@@ -279,14 +326,24 @@ def _plan(nodes: Mapping[Key, Any], keys: Sequence[Key], chunks: list[Chunks], r
     return [Send(source, end, (first + number,), ()) for number, (source, end) in enumerate(pairs)]
 
 
+def _moved(task: Task, group: Sequence[int], first: int) -> Task:
+    """A task of an allreduce of ranks 0, 1, ... among the ranks of a group, with chunks from ``first`` on."""
+    assert not isinstance(task, Compute)
+    chunks = tuple(first + chunk for chunk in task.chunks)
+    if isinstance(task, Collective):
+        return replace(task, group=tuple(group[rank] for rank in task.group), chunks=chunks)
+    return replace(task, source=group[task.source], destination=group[task.destination], chunks=chunks)
+
+
 def _add(builder: Builder, task: Task, after: Iterable[int]) -> int:
     match task:
         case Compute(rank=rank, duration_ns=duration_ns, call=call):
             return builder.compute(rank, duration_ns, call, after=after)
         case Collective(operation=operation, group=group, chunks=chunks):
-            return builder.collective(operation, group, chunks, after=after)
+            return builder.collective(operation, group, chunks, route=task.route or None, after=after)
         case _:
-            return builder.send(task.source, task.destination, task.chunks, after=after)
+            add = builder.reduce if isinstance(task, Reduce) else builder.send
+            return add(task.source, task.destination, task.chunks, route=task.route or None, after=after)
 
 
 def _in_order(nodes: Mapping[Key, Any], items: Sequence[Sequence[Key]]) -> Iterator[tuple[int, set[int]]]:

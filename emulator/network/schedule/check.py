@@ -16,6 +16,8 @@ from emulator.network.topology.topology import Topology
 Bits = NDArray[np.bool_]
 MOST_CHUNKS = 1 << 24
 """All together: columns have an entry for each."""
+MOST_TASKS = 1 << 23
+"""Four gigabytes, with what is calculated of them."""
 MOST_BYTES = 1 << 38
 """Of a chunk: all of them together can be counted."""
 MOST_NS = 1 << 62
@@ -54,9 +56,14 @@ def check_chunks(chunks: Sequence[Chunks], ranks: int) -> None:
             seen.add(given)
 
 
+def check_count(tasks: int) -> None:
+    if tasks > MOST_TASKS:
+        raise ScheduleError(f"{tasks:,} tasks are too many: at most {MOST_TASKS:,}", ("tasks",))
+
+
 def check_columns(columns: Columns, ranks: int, chunks: int, links: int, calls: int) -> None:
     """``chunks``, ``links``, ``calls``: how many there are."""
-    count = len(columns.kind)
+    check_count(count := len(columns.kind))
     for name, column in columns._asdict().items():
         rows = len(column.offsets) - 1 if isinstance(column, Ragged) else len(column)
         if rows != count:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from emulator.network.schedule.parts import Collective, Compute, Operation, Reduce, Send, Task
+from emulator.network.schedule.parts import Collective, Compute, Operation, Reduce, ScheduleError, Send, Task
 
 
 class Kind(IntEnum):
@@ -48,8 +48,26 @@ class Ragged(NamedTuple):
         flat = values.reshape(rows * length, *values.shape[2:])
         return cls(np.arange(rows + 1, dtype=np.int64) * length, flat.astype(np.int32))
 
+    @classmethod
+    def counted(cls, lengths: NDArray[np.int64]) -> Ragged:
+        """Rows of these lengths, each 0, 1, 2 and so on."""
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+        return cls(offsets, (np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)).astype(np.int32))
+
+    def take(self, rows: NDArray[np.integer]) -> Ragged:
+        """These rows, in this order."""
+        found = Ragged.counted(self.lengths[rows])
+        return Ragged(found.offsets, self.values[np.repeat(self.offsets[rows], found.lengths) + found.values])
+
     def row(self, number: int) -> NDArray[np.int32]:
         return self.values[self.offsets[number] : self.offsets[number + 1]]
+
+    def rows(self, first: int, last: int) -> list[list[Any]]:
+        """Those from ``first`` to ``last`` - 1."""
+        ends = self.offsets[first : last + 1].tolist()
+        values = self.values[ends[0] : ends[-1]].tolist()
+        ends = [end - ends[0] for end in ends]
+        return [values[begin:end] for begin, end in pairwise(ends)]
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -85,6 +103,21 @@ class Columns(NamedTuple):
     group: Ragged
     """Ranks of a Collective."""
 
+    @classmethod
+    def joined(cls, blocks: Sequence[Columns]) -> Columns:
+        """The tasks of all, one or more."""
+        if len(blocks) == 1:
+            return blocks[0]
+        found: list[Any] = []
+        for parts in zip(*blocks, strict=True):
+            if isinstance(parts[0], Ragged):
+                lengths = np.concatenate([part.lengths for part in parts])
+                values = np.concatenate([part.values for part in parts])
+                found.append(Ragged(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), values))
+            else:
+                found.append(np.concatenate(parts))
+        return cls(*found)
+
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """(first, count) of the runs of consecutive numbers in an ascending sequence; 2, 3, 4, 7 -> (2, 3), (7, 1)."""
@@ -105,11 +138,17 @@ def numbers(runs: Iterable[Sequence[int]]) -> Iterator[int]:
 
 def set_text(numbers: Sequence[int]) -> str:
     """Numbers in ascending order: (0, 1, 2, 7) -> "0-2,7"."""
-    return ",".join(str(first) if count == 1 else f"{first}-{first + count - 1}" for first, count in runs(numbers))
+    return runs_text(runs(numbers)) if len(numbers) > 1 else str(numbers[0]) if numbers else ""
 
 
-def pack(tasks: Sequence[Task], links: dict[str, int], calls: Sequence[str]) -> Columns:
-    """``links``: their indexes by name; ``calls``: the names, in the order of their indexes. Raises KeyError."""
+def runs_text(runs: Iterable[Sequence[int]]) -> str:
+    """`set_text` of what runs these are of."""
+    return ",".join([str(first) if count == 1 else f"{first}-{first + count - 1}" for first, count in runs])
+
+
+def pack(tasks: Sequence[Task], links: Mapping[str, int], calls: Sequence[str], first: int = 0) -> Columns:
+    """``links``: their indexes by name; ``calls``: the names, in the order of their indexes; ``first``: number of the
+    first task. Raises ScheduleError for an unknown link."""
     index = {name: number for number, name in enumerate(calls)}
     count = len(tasks)
     scalars = np.zeros((4, count), np.int64)
@@ -132,6 +171,9 @@ def pack(tasks: Sequence[Task], links: dict[str, int], calls: Sequence[str]) -> 
             case Send() | Reduce():
                 scalars[:, number] = task.source, task.destination, 0, 0
         chunks[number] = runs(task.chunks)
+        for step, name in enumerate(task.route):
+            if name not in links:
+                raise ScheduleError(f"there is no link {name!r}", ("tasks", first + number, "route", step))
         route[number] = [links[name] for name in task.route]
     source, destination, duration_ns, label = scalars
     return Columns(

@@ -25,8 +25,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from emulator.native.gc_pause import gc_paused
 from emulator.network.schedule.check import MOST_CHUNKS
-from emulator.network.schedule.columns import KINDS, numbers, set_text
+from emulator.network.schedule.columns import KINDS, OPERATIONS, Kind, Ragged, numbers, runs_text, set_text
 from emulator.network.schedule.parts import Chunks, Operation, ScheduleError, Task
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.topology.check import guess
@@ -34,6 +35,10 @@ from emulator.network.topology.files import parse_topology, topology_json
 from emulator.network.topology.parts import Place, TopologyError
 
 TYPES: Mapping[str, type[Task]] = {kind.name.lower(): each for each, kind in KINDS.items()}
+WORDS = list(TYPES)
+"""By value of `Kind`."""
+BLOCK_TASKS = 1 << 12
+"""So many at a time become lists."""
 SETS = ("chunks", "reads", "writes", "after", "sources", "destinations")
 """Fields that are numbers in ascending order."""
 FIELDS: Mapping[type[Any], Mapping[str, bool]] = {
@@ -59,11 +64,13 @@ def read_schedule(path: str | Path) -> Schedule:
 def parse_schedule(text: str, file: str = "schedule") -> Schedule:
     """Raises ScheduleFileError; ``file`` is its name there."""
     try:
-        document = json.loads(text)
+        with gc_paused():
+            document = json.loads(text)
     except json.JSONDecodeError as error:
         raise ScheduleFileError(f"{file}:{error.lineno}: not JSON: {error.msg}") from None
     try:
-        return _schedule(document)
+        with gc_paused():
+            return _schedule(document)
     except TopologyError as error:
         raise ScheduleFileError(f"{file}: {error}") from None
 
@@ -75,7 +82,7 @@ def schedule_json(schedule: Schedule) -> str:
 
 def write_schedule(schedule: Schedule, path: str | Path) -> None:
     """Raises OSError."""
-    with Path(path).open("w", encoding="utf-8") as file:
+    with gc_paused(), Path(path).open("w", encoding="utf-8") as file:
         file.writelines(_pieces(schedule))
 
 
@@ -102,21 +109,44 @@ def _pieces(schedule: Schedule) -> Iterator[str]:
     topology = json.loads(topology_json(schedule.topology))
     for name, value in (("name", schedule.name), ("topology", topology), ("places", schedule.places)):
         yield f"{json.dumps(name)}: {json.dumps(value)},\n"
-    for name, parts in (("chunks", iter(schedule.chunks)), ("tasks", iter(schedule))):
+    chunks = (json.dumps(_document(each)) for each in schedule.chunks)
+    for name, lines in (("chunks", chunks), ("tasks", _lines(schedule))):
         yield f'"{name}": ['
         before = "\n"
-        for part in parts:
-            yield before + json.dumps(_document(part))
+        for line in lines:
+            yield before + line
             before = ",\n"
         yield "\n],\n" if name == "chunks" else "\n]\n}\n"
 
 
-def _document(part: Chunks | Task) -> dict[str, Any]:
-    found: dict[str, Any] = {} if isinstance(part, Chunks) else {"kind": KINDS[type(part)].name.lower()}
-    for name in FIELDS[type(part)]:
-        value = getattr(part, name)
-        found[name] = set_text(value) if name in SETS else value
-    return found
+def _document(part: Chunks) -> dict[str, Any]:
+    return {name: set_text(getattr(part, name)) if name in SETS else getattr(part, name) for name in FIELDS[Chunks]}
+
+
+def _lines(schedule: Schedule) -> Iterator[str]:
+    """A task to each, written from the columns, which takes a tenth of the time that it takes from dataclasses."""
+    columns = schedule.columns
+    links, calls = [json.dumps(link.name) for link in schedule.topology.links], list(map(json.dumps, schedule.calls))
+    ways: dict[tuple[int, ...], str] = {}
+    for first in range(0, len(schedule), BLOCK_TASKS):
+        last = min(first + BLOCK_TASKS, len(schedule))
+        for kind, source, destination, duration_ns, label, chunks, reads, route, after, group in zip(
+            *(each.rows(first, last) if isinstance(each, Ragged) else each[first:last].tolist() for each in columns),
+            strict=True,
+        ):
+            begin, moved, waits = f'{{"kind": "{WORDS[kind]}", ', runs_text(chunks), set_text(after)
+            if kind == Kind.COMPUTE:
+                yield (
+                    f'{begin}"rank": {source}, "duration_ns": {duration_ns}, "call": {calls[label]}, '
+                    f'"reads": "{runs_text(reads)}", "writes": "{moved}", "after": "{waits}"}}'
+                )
+                continue
+            ends = f'"source": {source}, "destination": {destination}'
+            if kind == Kind.COLLECTIVE:
+                ends = f'"operation": "{OPERATIONS[label]}", "group": {group}'
+            if (way := ways.get(key := tuple(route))) is None:
+                way = ways[key] = ", ".join([links[link] for link in route])
+            yield f'{begin}{ends}, "chunks": "{moved}", "route": [{way}], "after": "{waits}"}}'
 
 
 def _schedule(document: Any) -> Schedule:

@@ -9,7 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.check import check_count
+from emulator.network.schedule.columns import Kind
 from emulator.network.schedule.parts import Chunks, Operation, ScheduleError
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.trees import switch_tree
@@ -47,13 +52,11 @@ def even_chunks(size_bytes: int, count: int, ranks: int) -> list[Chunks]:
 def ring(topology: Topology, size_bytes: int, places: Sequence[str] | None = None) -> Schedule:
     """Reduce-scatter, then allgather around a ring: 2(n - 1)(alpha + beta S/n) (Patarasuk, Yuan 2009)."""
     ranks = len(topology.hosts if places is None else places)
+    check_count(2 * ranks * (ranks - 1))
     builder, ranks = _builder("ring", topology, size_bytes, ranks, places)
-    for step in range(ranks - 1):
-        for rank in range(ranks):
-            builder.reduce(rank, (rank + 1) % ranks, [(rank - step) % ranks])
-    for step in range(ranks - 1):
-        for rank in range(ranks):
-            builder.send(rank, (rank + 1) % ranks, [(rank + 1 - step) % ranks])
+    step, rank = np.arange(ranks - 1)[:, None], np.arange(ranks)
+    builder.messages(Kind.REDUCE, rank, (rank + 1) % ranks, (rank - step) % ranks)
+    builder.messages(Kind.SEND, rank, (rank + 1) % ranks, (rank + 1 - step) % ranks)
     return builder.build()
 
 
@@ -66,23 +69,16 @@ def halving_doubling(topology: Topology, size_bytes: int, places: Sequence[str] 
     ranks = len(topology.hosts if places is None else places)
     power = 1 << (ranks.bit_length() - 1)
     builder, ranks = _builder("halving-doubling", topology, size_bytes, power, places)
-    for rank in range(power, ranks):
-        builder.reduce(rank, rank - power, range(power))
+    rank, more = np.arange(power), np.arange(power, ranks)
+    builder.messages(Kind.REDUCE, more, more - power, 0 * more, power)
     distances = [power >> shift for shift in range(1, power.bit_length())]
     for distance in distances:
-        for rank in range(power):
-            builder.reduce(rank, rank ^ distance, _block(rank ^ distance, distance))
+        peer = rank ^ distance
+        builder.messages(Kind.REDUCE, rank, peer, peer // distance * distance, distance)
     for distance in reversed(distances):
-        for rank in range(power):
-            builder.send(rank, rank ^ distance, _block(rank, distance))
-    for rank in range(power, ranks):
-        builder.send(rank - power, rank, range(power))
+        builder.messages(Kind.SEND, rank, rank ^ distance, rank // distance * distance, distance)
+    builder.messages(Kind.SEND, more - power, more, 0 * more, power)
     return builder.build()
-
-
-def _block(rank: int, length: int) -> range:
-    """The aligned block of chunks, of which one is a rank's own."""
-    return range(rank // length * length, rank // length * length + length)
 
 
 def double_binary_tree(
@@ -185,29 +181,24 @@ def bcube(topology: Topology, size_bytes: int, places: Sequence[str] | None = No
     ranks = len(topology.hosts if places is None else places)
     stages = _factors(ranks, base)
     builder, ranks = _builder("bcube", topology, size_bytes, ranks, places)
-    rounds, distance, length = [], 1, ranks
+    rank = np.arange(ranks)
+    first, distance, length = 0 * rank, 1, ranks  # of each rank: the chunks that it goes on with
+    rounds = []
     for factor in stages:
         length //= factor
-        rounds.append((distance, factor, length))
+        first = first + rank // distance % factor * length
+        rounds.append((distance, factor, first, length))
+        for step in range(1, factor):
+            peer = _peer(rank, distance, factor, step)
+            builder.messages(Kind.REDUCE, rank, peer, first[peer], length)
         distance *= factor
-    held = {rank: (0, ranks) for rank in range(ranks)}  # of each rank: (first chunk, count) that it goes on with
-    blocks = []
-    for distance, factor, length in rounds:
-        part = {rank: (held[rank][0] + rank // distance % factor * length, length) for rank in range(ranks)}
-        blocks.append((distance, factor, part))
+    for distance, factor, first, length in reversed(rounds):
         for step in range(1, factor):
-            for rank in range(ranks):
-                peer = _peer(rank, distance, factor, step)
-                builder.reduce(rank, peer, range(part[peer][0], sum(part[peer])))
-        held = part
-    for distance, factor, part in reversed(blocks):
-        for step in range(1, factor):
-            for rank in range(ranks):
-                builder.send(rank, _peer(rank, distance, factor, step), range(part[rank][0], sum(part[rank])))
+            builder.messages(Kind.SEND, rank, _peer(rank, distance, factor, step), first, length)
     return builder.build()
 
 
-def _peer(rank: int, distance: int, factor: int, step: int) -> int:
+def _peer(rank: NDArray[np.int64], distance: int, factor: int, step: int) -> NDArray[np.int64]:
     """The rank whose digit of weight ``distance`` is larger by ``step``, modulo ``factor``."""
     digit = rank // distance % factor
     return rank + ((digit + step) % factor - digit) * distance

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.network.schedule.builder import Builder
-from emulator.network.schedule.columns import Columns, Kind, Ragged
+from emulator.network.schedule.check import check_count
+from emulator.network.schedule.columns import Kind, Ragged
 from emulator.network.schedule.generators import even_chunks
 from emulator.network.schedule.parts import Operation, ScheduleError
 from emulator.network.schedule.schedule import Schedule
@@ -59,6 +60,19 @@ class Grid:
                 routes[direction, rank, : len(route)] = [index[name] for name in route]
                 routes[BACK[direction], peer, : len(route)] = [backward[name] for name in reversed(route)]
         return cls(rows, columns, routes)
+
+    def add(
+        self, builder: Builder, kind: Int64s | int, direction: Int64s | int, source: Int64s, first: Int64s, count: int
+    ) -> None:
+        """Messages to the next rank in a direction, as of `Builder.messages`."""
+        steps = np.array(STEPS)[direction]
+        row, column = np.divmod(source, self.columns)
+        peer = (row + steps[..., 0]) % self.rows * self.columns + (column + steps[..., 1]) % self.columns
+        hops = self.routes[np.broadcast_arrays(direction, source, first)[0], np.broadcast_to(source, first.shape)]
+        used = (hops >= 0).reshape(-1, hops.shape[-1])
+        lengths = used.sum(axis=1)
+        routes = Ragged(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), hops[hops >= 0])
+        builder.messages(kind, source, peer, first, count, routes)
 
 
 def _torus_steps(topology: Topology, rows: int, columns: int) -> tuple[list[list[str]], list[list[str]]]:
@@ -120,84 +134,19 @@ def hamiltonian_cycles(rows: int, columns: int) -> tuple[Int64s, Int64s]:
     return ranks, directions
 
 
-class _Messages:
-    """Columns under construction, a block of messages at a time."""
-
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
-        self.count = 0
-        self._blocks: list[tuple[NDArray[np.int32], ...]] = []
-        self._after: list[tuple[Int64s, Int64s]] = []
-
-    def add(
-        self, kind: Int64s | int, direction: Int64s | int, source: Int64s, chunk: Int64s, many: int, *after: Int64s
-    ) -> Int64s:
-        """Messages to the next rank in a direction, all arguments of one shape or broadcast to it. ``after``: numbers
-        of tasks, negative: none. Returns the messages' numbers, in the same shape."""
-        steps = np.array(STEPS)[direction]
-        row, column = np.divmod(source, self.grid.columns)
-        peer = (row + steps[..., 0]) % self.grid.rows * self.grid.columns + (column + steps[..., 1]) % self.grid.columns
-        wide = np.broadcast_arrays(kind, source, peer, chunk, many, direction, *after)
-        kinds, sources, peers, chunks, counts, ways, *waits = (each.ravel() for each in wide)
-        self._blocks.append(tuple(each.astype(np.int32) for each in (kinds, sources, peers, chunks, counts, ways)))
-        rows = np.sort(np.stack([*waits], axis=1), axis=1) if waits else np.empty((len(kinds), 0), np.int64)
-        kept = rows >= 0
-        kept[:, 1:] &= rows[:, 1:] != rows[:, :-1]
-        self._after.append((kept.sum(axis=1), rows[kept]))
-        numbers = np.arange(self.count, self.count + len(kinds)).reshape(wide[0].shape)
-        self.count += len(kinds)
-        return numbers
-
-    def schedule(self, name: str, topology: Topology, size_bytes: int, chunks: int) -> Schedule:
-        """Raises ScheduleError for data that are not so many chunks."""
-        ranks = len(topology.hosts)
-        data = even_chunks(size_bytes, chunks, ranks)
-        kind, source, peer, first, many, way = (np.concatenate(each) for each in zip(*self._blocks, strict=True))
-        hops = self.grid.routes[way, source]
-        used = hops >= 0
-        none, nothing = Ragged(np.zeros(self.count + 1, np.int64), np.empty(0, np.int32)), np.empty((0, 2), np.int32)
-        columns = Columns(
-            kind.astype(np.uint8),
-            source,
-            peer,
-            np.zeros(self.count, np.int64),
-            np.zeros(self.count, np.int32),
-            Ragged.equal(np.stack([first, many], axis=1)[:, None, :]),
-            Ragged(none.offsets, nothing),
-            Ragged(_offsets(used.sum(axis=1)), hops[used]),
-            Ragged(
-                _offsets(np.concatenate([lengths for lengths, _ in self._after])),
-                np.concatenate([values for _, values in self._after]).astype(np.int32),
-            ),
-            none,
-        )
-        return Schedule(f"{name}-{ranks}", topology, topology.hosts, tuple(data), (), columns)
-
-
-def _offsets(lengths: Int64s) -> Int64s:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-
-
 def rings(topology: Topology, size_bytes: int) -> Schedule:
     """Rings each way around two cycles of a grid, a quarter of the data each (Hoefler et al. 2022).
 
     2(P - 1)(alpha + beta S/4P), and 2(P - 1)/P S bytes sent by each rank: all of its four links are busy.
     """
-    grid = Grid.of(topology)
+    grid, ranks = Grid.of(topology), len(topology.hosts)
     source, way = ring_ways(grid)
-    count = source.shape[1]
-    steps = np.arange(2 * (count - 1))
-    step, ring, place = steps[:, None, None], np.arange(4)[:, None], np.arange(count)
-
-    def task(step: Int64s, place: Int64s) -> Int64s:
-        return np.where(step >= 0, (step * 4 + ring) * count + place % count, -1)
-
-    # what a rank sends has arrived the step before; what comes back replaces what it has sent
-    before, sent = task(step - 1, place - 1), task(step + 1 - count, place + 1)
-    kind = np.where(step < count - 1, int(Kind.REDUCE), int(Kind.SEND))
-    messages = _Messages(grid)
-    messages.add(kind, way, source, ring * count + (place - step) % count, 1, before, sent)
-    return messages.schedule("rings", topology, size_bytes, 4 * count)
+    check_count(8 * ranks * (ranks - 1))
+    builder = Builder(f"rings-{ranks}", topology, even_chunks(size_bytes, 4 * ranks, ranks))
+    step, ring, place = np.arange(ranks - 1)[:, None, None], np.arange(4)[:, None], np.arange(ranks)
+    grid.add(builder, Kind.REDUCE, way, source, ring * ranks + (place - step) % ranks, 1)
+    grid.add(builder, Kind.SEND, way, source, ring * ranks + (place + 1 - step) % ranks, 1)
+    return builder.build()
 
 
 def ring_ways(grid: Grid) -> tuple[Int64s, Int64s]:
@@ -218,24 +167,22 @@ def torus(topology: Topology, size_bytes: int, both_ways: bool = False) -> Sched
     grid = Grid.of(topology)
     if min(grid.rows, grid.columns) < 2:
         raise ScheduleError(f"{grid.rows}x{grid.columns} ranks: a torus has two rows and two columns at least")
-    messages = _Messages(grid)
-    shares = [_Share(messages, half, way) for half in (0, 1) for way in ((0, 1) if both_ways else (0,))]
-    for number, share in enumerate(shares):
-        share.first_chunk = number * grid.rows * grid.columns
+    ranks = len(topology.hosts)
+    shares = [_Share(grid, half, way) for half in (0, 1) for way in ((0, 1) if both_ways else (0,))]
+    builder = Builder(f"torus-{ranks}", topology, even_chunks(size_bytes, len(shares) * ranks, ranks))
     steps = range(2 * max(grid.rows, grid.columns))
-    for phase, step, share in product((_Share.scatter, _Share.across, _Share.gather), steps, shares):
-        phase(share, step)
-    return messages.schedule("torus", topology, size_bytes, len(shares) * grid.rows * grid.columns)
+    for phase, step, number in product((_Share.scatter, _Share.across, _Share.gather), steps, range(len(shares))):
+        phase(shares[number], builder, step, number * ranks)
+    return builder.build()
 
 
 class _Share:
     """Of the data: along rows first (half 0) or columns first, around the rings one way. Rank (p, q): its places in a
-    ring of the first dimension, of ``n`` ranks, and of the second one, of ``m``; n blocks of m chunks."""
+    ring of the first dimension, of ``n`` ranks, and of the second one, of ``m``; n blocks of m chunks from ``data`` on.
+    """
 
-    first_chunk = 0
-
-    def __init__(self, messages: _Messages, half: int, way: int) -> None:
-        grid, self.messages = messages.grid, messages
+    def __init__(self, grid: Grid, half: int, way: int) -> None:
+        self.grid = grid
         ranks = np.arange(grid.rows * grid.columns).reshape(grid.rows, grid.columns)
         ranks = ranks if half else ranks.T
         self.ranks = ranks[::-1, ::-1] if way else ranks  # [p, q]
@@ -243,43 +190,24 @@ class _Share:
         self.first, self.second = ((EAST, SOUTH), (SOUTH, EAST))[half]
         self.first, self.second = (BACK[self.first], BACK[self.second]) if way else (self.first, self.second)
         self.p, self.q = np.arange(self.n)[:, None], np.arange(self.m)
-        self.scattered: list[Int64s] = []
-        """Of each step, [p, q]: numbers of the messages."""
-        self.crossed: list[Int64s] = []
-        self.gathered: list[Int64s] = []
 
-    def scatter(self, step: int) -> None:
+    def scatter(self, builder: Builder, step: int, data: int) -> None:
         if step < self.n - 1:
-            before = [np.roll(self.scattered[-1], 1, axis=0)] if step else []
-            self.scattered.append(self._blocks(Kind.REDUCE, self.p - step, *before))
+            self._blocks(builder, Kind.REDUCE, self.p - step, data)
 
-    def across(self, step: int) -> None:
+    def across(self, builder: Builder, step: int, data: int) -> None:
         """An allreduce of block p + 1, which is then the sum of a ring, in the second dimension."""
-        if step >= 2 * (self.m - 1):
-            return
-        before = [np.roll(self.crossed[-1], 1, axis=1)] if step else []
-        if step < self.m:
-            before.append(np.roll(self.scattered[-1], 1, axis=0))
-        if step >= self.m - 1:  # its destination has sent what it replaces
-            before.append(np.roll(self.crossed[step + 1 - self.m], -1, axis=1))
-        kind = Kind.REDUCE if step < self.m - 1 else Kind.SEND
-        chunk = self.first_chunk + (self.p + 1) % self.n * self.m + (self.q - step) % self.m
-        self.crossed.append(self.messages.add(int(kind), self.second, self.ranks, chunk, 1, *before))
+        if step < 2 * (self.m - 1):
+            kind = Kind.REDUCE if step < self.m - 1 else Kind.SEND
+            chunk = data + (self.p + 1) % self.n * self.m + (self.q - step) % self.m
+            self.grid.add(builder, kind, self.second, self.ranks, chunk, 1)
 
-    def gather(self, step: int) -> None:
-        if step >= self.n - 1:
-            return
-        if step:
-            before = [np.roll(self.gathered[-1], 1, axis=0)]
-        else:
-            before = [np.roll(each, 1, axis=1) for each in self.crossed[self.m - 2 :]]
-            before.append(np.roll(self.scattered[-1], 1, axis=0))
-        before.append(np.roll(self.scattered[step], -1, axis=0))  # its destination has sent what it replaces
-        self.gathered.append(self._blocks(Kind.SEND, self.p + 1 - step, *before))
+    def gather(self, builder: Builder, step: int, data: int) -> None:
+        if step < self.n - 1:
+            self._blocks(builder, Kind.SEND, self.p + 1 - step, data)
 
-    def _blocks(self, kind: Kind, block: Int64s, *after: Int64s) -> Int64s:
-        chunk = self.first_chunk + block % self.n * self.m + 0 * self.q
-        return self.messages.add(int(kind), self.first, self.ranks, chunk, self.m, *after)
+    def _blocks(self, builder: Builder, kind: Kind, block: Int64s, data: int) -> None:
+        self.grid.add(builder, kind, self.first, self.ranks, data + block % self.n * self.m + 0 * self.q, self.m)
 
 
 def line_switches(topology: Topology, size_bytes: int) -> Schedule:

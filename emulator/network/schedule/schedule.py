@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from emulator.network.schedule.check import check_chunks, check_columns, check_places
 from emulator.network.schedule.columns import KINDS, OPERATIONS, Columns, Kind, numbers, pack, set_text
-from emulator.network.schedule.parts import Chunks, Collective, Compute, Reduce, ScheduleError, Send, Task
+from emulator.network.schedule.parts import Chunks, Collective, Compute, Reduce, Send, Task
 from emulator.network.topology.topology import Topology
 
 
@@ -49,12 +49,7 @@ class Schedule:
     ) -> Schedule:
         """From tasks one by one; ``places``: by default the topology's hosts, in their order."""
         calls = tuple(dict.fromkeys(task.call for task in tasks if isinstance(task, Compute)))
-        indexes = {link.name: index for index, link in enumerate(topology.links)}
-        for number, task in enumerate(tasks):
-            for step, link in enumerate(() if isinstance(task, Compute) else task.route):
-                if link not in indexes:
-                    raise ScheduleError(f"{topology.name} has no link {link!r}", ("tasks", number, "route", step))
-        columns = pack(tasks, indexes, calls)
+        columns = pack(tasks, {link.name: index for index, link in enumerate(topology.links)}, calls)
         return cls(name, topology, tuple(topology.hosts if places is None else places), tuple(chunks), calls, columns)
 
     @property

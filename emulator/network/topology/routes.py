@@ -6,9 +6,11 @@ changes planes at a host.
 
 from __future__ import annotations
 
+from collections import deque
+
 import networkx as nx
 
-from emulator.network.topology.parts import NodeKind
+from emulator.network.topology.parts import NodeKind, TopologyError
 from emulator.network.topology.topology import Topology
 
 FIRST_HALF, SECOND_HALF = ("half", 0), ("half", 1)
@@ -25,9 +27,53 @@ def shortest_routes(topology: Topology, source: str, destination: str) -> tuple[
     return tuple(sorted(tuple(route) for route in nx.all_shortest_paths(graph, *ends)))
 
 
-def shortest_route(topology: Topology, source: str, destination: str) -> tuple[str, ...]:
-    """The first of `shortest_routes`."""
-    return shortest_routes(topology, source, destination)[0]
+class FirstRoutes:
+    """The first of `shortest_routes` of any two nodes, from one search for each destination."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._before: dict[bool, dict[str, list[str]]] = {}
+        """With or without hosts that forward: of each node those that forward to it."""
+        self._towards: dict[tuple[str, bool], dict[str, tuple[int, str]]] = {}
+        """By destination, and whether hosts forward: of each node that does its distance and the next one."""
+
+    def route(self, source: str, destination: str) -> tuple[str, ...]:
+        """Names of nodes. Raises TopologyError where there is no route, or no such node."""
+        links = self._topology.out_links(source)
+        if source == self._topology.node(destination).name:
+            return (source,)
+        for hosts_forward in (False, True):
+            towards = self._search(destination, hosts_forward)
+            ahead = [(towards[link.destination][0], link.destination) for link in links if link.destination in towards]
+            if ahead:
+                found = [source, min(ahead)[1]]
+                while found[-1] != destination:
+                    found.append(towards[found[-1]][1])
+                return tuple(found)
+        raise TopologyError(f"{self._topology.name}: there is no route from {source} to {destination}")
+
+    def _search(self, destination: str, hosts_forward: bool) -> dict[str, tuple[int, str]]:
+        """Breadth first against the links' direction."""
+        key = destination, hosts_forward
+        if key not in self._towards:
+            found = self._towards[key] = {destination: (0, "")}
+            before, waiting = self._forwarding(hosts_forward), deque([destination])
+            while waiting:
+                name = waiting.popleft()
+                for node in before[name]:
+                    if node not in found:
+                        waiting.append(node)
+                    found[node] = min(found.get(node, (found[name][0] + 1, name)), (found[name][0] + 1, name))
+        return self._towards[key]
+
+    def _forwarding(self, hosts_forward: bool) -> dict[str, list[str]]:
+        if hosts_forward not in self._before:
+            forward = {node.name for node in self._topology.nodes if hosts_forward or node.kind is not NodeKind.HOST}
+            self._before[hosts_forward] = {
+                node.name: [link.source for link in self._topology.in_links(node.name) if link.source in forward]
+                for node in self._topology.nodes
+            }
+        return self._before[hosts_forward]
 
 
 def diameter(topology: Topology) -> int:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
 
 from emulator.network.topology.check import check_parts, check_reachable, guess
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
@@ -33,6 +35,16 @@ class Topology:
         graph.add_nodes_from(node.name for node in self.nodes)
         graph.add_edges_from((link.source, link.destination) for link in self.links)
         return nx.freeze(graph)
+
+    @cached_property
+    def link_numbers(self) -> NDArray[np.int64]:
+        """[5, links]: numbers of the source and destination among the nodes, alpha_ns, latency_ns, rate_bps."""
+        number = {node.name: index for index, node in enumerate(self.nodes)}
+        rows = [
+            (number[link.source], number[link.destination], link.alpha_ns, link.latency_ns, link.rate_bps)
+            for link in self.links
+        ]
+        return np.array(rows, np.int64).reshape(-1, 5).T.copy()
 
     @cached_property
     def classes(self) -> Mapping[str, LinkClass]:

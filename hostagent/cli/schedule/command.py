@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from emulator.network.schedule.schedule import Schedule
 
 FILE = argument(
-    "file", metavar="FILE", type=Path, help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ..."
+    "file",
+    metavar="FILE",
+    type=Path,
+    help="Schedule: JSON, MSCCL's .xml, or T.et for Chakra's T.0.et, T.1.et, ... or torch's T.0.json, T.1.json, ...",
 )
+ALGORITHM = option("--algorithm", metavar="NAME", help="Allreduce of a trace (.et): ring, ...; without, in switches.")
 OUTPUT = option(
     "-o", "--output", metavar="FILE", type=Path, required=True, help="Schedule to write: .json, .xml or .et."
 )
@@ -80,14 +84,18 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     from emulator.network.schedule.grids import GRID_GENERATORS
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.files import read_topology
+    from hostagent.launch.terminal import amount, progress
 
     check_name(output, "-o/--output")
     builders = {**GENERATORS, **GRID_GENERATORS}
     if algorithm not in builders:
         raise UsageError(f"{algorithm!r}: choose one of {', '.join(builders)}", "ALGORITHM")
-    schedule = builders[algorithm](read_topology(topology), parse_size(size))
-    verify(schedule)
-    write(schedule, output)
+    with progress(f"building {algorithm}") as update:
+        schedule = builders[algorithm](read_topology(topology), parse_size(size))
+        update(description=f"verifying {amount(len(schedule), 'task')}")
+        verify(schedule)
+        update(description=f"writing {amount(len(schedule), 'task')}")
+        write(schedule, output)
     return 0
 
 
@@ -95,6 +103,7 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     FILE,
     TOPOLOGY,
     SIZE,
+    ALGORITHM,
     SHARING,
     option("--gantt", metavar="FILE.png", type=Path, help="Picture to draw: tasks on their resources over time."),
     option("--tasks", metavar="N", type=integer(0), help="Number of tasks to list, the first ones."),
@@ -106,6 +115,7 @@ def show(
     *,
     topology: Path | None = None,
     size: str | None = None,
+    algorithm: str = "",
     sharing: str = "exclusive",
     gantt: Path | None = None,
     tasks: int = MOST_SHOWN,
@@ -120,16 +130,19 @@ def show(
     from emulator.network.schedule.gantt import draw
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.draw import check_picture
+    from hostagent.launch.terminal import amount, progress
 
     if sharing not in tuple(Sharing):
         raise UsageError(f"{sharing!r}: choose one of {', '.join(Sharing)}", "--sharing")
     if gantt is not None:
         check_picture(gantt)
-    schedule = read(file, topology, size)
     exclusive = sharing == Sharing.EXCLUSIVE
-    with _naming(file):
-        run = simulate(schedule, Sharing(sharing))
-        moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
+    with progress(f"reading {file}") as update:
+        schedule = read(file, topology, size, algorithm)
+        update(description=f"simulating and verifying {amount(len(schedule), 'task')}")
+        with _naming(file):
+            run = simulate(schedule, Sharing(sharing))
+            moved = verify(schedule, *((run.start_ns, run.finish_ns) if exclusive else ()))
     if gantt is not None:
         draw(schedule, run.start_ns, run.finish_ns, gantt)
     found = {
@@ -154,13 +167,12 @@ def show(
 
 
 def _print(schedule: Schedule, run: Run, found: dict[str, Any], tasks: int) -> None:
-    from hostagent.launch.terminal import print_table, wide_console
+    from hostagent.launch.terminal import amount, print_table, wide_console
 
     console = wide_console()
+    sizes = f"{amount(schedule.ranks, 'rank')}, {amount(len(schedule), 'task')}"
     console.print(
-        f"{schedule.name} on {found['topology']}: {schedule.ranks} ranks, {len(schedule):,} tasks, right in any order; "
-        f"{run.elapsed_ns:,} ns",
-        highlight=False,
+        f"{schedule.name} on {found['topology']}: {sizes}, right in any order; {run.elapsed_ns:,} ns", highlight=False
     )
     links = found["link_bytes"]
     if links:
@@ -188,8 +200,10 @@ def _range(counts: Collection[int]) -> str:
     return most if fewest == most else f"{fewest} to {most}"
 
 
-@command(FILE, OUTPUT, TOPOLOGY, SIZE, mistakes=_mistakes)
-def convert(file: Path, *, output: Path, topology: Path | None = None, size: str | None = None) -> int:
+@command(FILE, OUTPUT, TOPOLOGY, SIZE, ALGORITHM, mistakes=_mistakes)
+def convert(
+    file: Path, *, output: Path, topology: Path | None = None, size: str | None = None, algorithm: str = ""
+) -> int:
     """Read a schedule in one format, verify it, and write it in another: JSON, MSCCL XML (.xml), Chakra traces (.et).
     MSCCL XML keeps neither links nor sizes; a Chakra trace no links.
 
@@ -199,12 +213,16 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
         -o again.json
     """
     from emulator.network.schedule.verify import verify
+    from hostagent.launch.terminal import amount, progress
 
     check_name(output, "-o/--output")
-    schedule = read(file, topology, size)
-    with _naming(file):
-        verify(schedule)
-    write(schedule, output)
+    with progress(f"reading {file}") as update:
+        schedule = read(file, topology, size, algorithm)
+        update(description=f"verifying {amount(len(schedule), 'task')}")
+        with _naming(file):
+            verify(schedule)
+        update(description=f"writing {amount(len(schedule), 'task')}")
+        write(schedule, output)
     return 0
 
 
@@ -212,6 +230,7 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
     FILE,
     TOPOLOGY,
     SIZE,
+    ALGORITHM,
     option(
         "-n", "--nproc", dest="ranks", metavar="N", type=integer(1), help="Number of ranks, which is the schedule's."
     ),
@@ -219,7 +238,7 @@ def convert(file: Path, *, output: Path, topology: Path | None = None, size: str
     flag(
         "--all-switches",
         help="A live P4 switch for each of the topology that messages pass or that sums, rather than one for all "
-        "ranks; each message and each sum has one on its links.",
+        "ranks. Each message and each sum has one on its links, or all are sums of all ranks in one tree.",
     ),
     option(
         "--lanes", metavar="N", type=integer(), help="Integers in a frame: 64, 256, 336, 512, 1024 (default) or 2048."
@@ -233,6 +252,7 @@ def run(
     *,
     topology: Path | None = None,
     size: str | None = None,
+    algorithm: str = "",
     ranks: int | None = None,
     aggregator: str = "p4",
     all_switches: bool = False,
@@ -259,7 +279,7 @@ def run(
 
     if all_switches:
         refuse(given, "does not apply with --all-switches, which are P4 switches", "aggregator")
-    schedule = read(file, topology, size)
+    schedule = read(file, topology, size, algorithm)
     with _naming(file):
         verify(schedule)
     if ranks is not None and ranks != schedule.ranks:
@@ -277,12 +297,17 @@ def run(
             aggregator=aggregator,
             lanes=lanes,
             impairments=impair,
+            command="netsum schedule run",
         )
         if not all_switches:
             _say(f"{schedule.ranks} ranks and a switch start")
             return run_training(options)
-        from hostagent.collectives.execute.executor import ranks_of, tasks_of_switches
+        from hostagent.collectives.execute.executor import ranks_of, tasks_of_switches, tree_of_switches
+        from hostagent.protocol.tree import tree_text
 
+        if tree := tree_of_switches(schedule):
+            _say(f"a tree of switches starts ({tree_text(tree)}), then {schedule.ranks} ranks")
+            return run_training(replace(options, tree=tree))
         with _naming(file):
             members = {name: ranks_of(schedule, tasks) for name, tasks in tasks_of_switches(schedule).items()}
         _say(f"{len(members)} switches start, then {schedule.ranks} ranks")
@@ -307,10 +332,11 @@ def check_name(file: Path, argument: str) -> None:
         raise UsageError(f"{file}: a schedule's name ends in {', '.join(FORMATS)}", argument)
 
 
-def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
+def read(file: Path, topology: Path | None, size: str | None, algorithm: str = "") -> Schedule:
     """By the file's suffix. Raises ScheduleError, UsageError for another one and for what the format lacks."""
     from emulator.network.schedule.chakra import read_chakra
     from emulator.network.schedule.files import read_schedule
+    from emulator.network.schedule.generators import GENERATORS
     from emulator.network.schedule.msccl import read_msccl
     from emulator.network.topology.files import read_topology
 
@@ -319,10 +345,15 @@ def read(file: Path, topology: Path | None, size: str | None) -> Schedule:
     for name, value in (("topology", topology), ("size", size)):
         if (value is None) == (name in needs):
             raise UsageError(f"{file} has none: add it" if name in needs else f"{file} has its own", f"--{name}")
+    if algorithm and (file.suffix != ".et" or algorithm not in GENERATORS):
+        text = (
+            f"{algorithm!r}: choose one of {', '.join(GENERATORS)}" if file.suffix == ".et" else f"{file} has its own"
+        )
+        raise UsageError(text, "--algorithm")
     if topology is None:
         return read_schedule(file)
     if size is None:
-        return read_chakra(file, read_topology(topology))
+        return read_chakra(file, read_topology(topology), algorithm=algorithm)
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

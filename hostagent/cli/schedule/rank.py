@@ -26,7 +26,7 @@ from emulator.network.schedule.schedule import Schedule
 from hostagent.collectives.execute.executor import Executor, ranks_of, tasks_of_switches
 from hostagent.collectives.execute.port_bytes import expected_bytes
 from hostagent.launch import live_view
-from hostagent.launch.terminal import print_table, wide_console
+from hostagent.launch.terminal import amount, print_table, wide_console
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES, DATA_AT
 from hostagent.torch_backend.options import Options
 
@@ -211,7 +211,9 @@ def _besides(executor: Executor, switch: Switch) -> tuple[int, int, int]:
 def print_run(schedule: Schedule, outcome: Outcome) -> None:
     sums = "WRONG SUMS" if outcome.is_wrong else "all sums right"
     console = wide_console()
-    console.print(f"{schedule.name}: {len(schedule)} tasks, {sums}, {outcome.elapsed_s * 1e3:.1f} ms", highlight=False)
+    console.print(
+        f"{schedule.name}: {amount(len(schedule), 'task')}, {sums}, {outcome.elapsed_s * 1e3:.1f} ms", highlight=False
+    )
     both = zip(outcome.expected, outcome.measured, strict=True)
     rows = [
         (port, *(f"{number:,}" for number in (wanted[0], found[0], wanted[1], found[1])))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,11 +16,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from emulator.network.schedule.columns import Kind
+from emulator.network.schedule.columns import OPERATIONS, Kind
 from emulator.network.schedule.parts import Collective, Compute, Operation, Reduce, ScheduleError, Send
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.topology.parts import NodeKind
 from hostagent.planner.placement.live import probed_order
+from hostagent.protocol.tree import FanOut
 
 Held: TypeAlias = dict[int, Tensor]
 """Chunks at a rank: one-dimensional tensors by number, of a chunk's bytes each."""
@@ -207,6 +209,29 @@ def tasks_of_switches(schedule: Schedule) -> dict[str, list[int]]:
     if not found:
         raise ScheduleError("no message passes a switch, and none sums", ("tasks",))
     return found
+
+
+def tree_of_switches(schedule: Schedule) -> FanOut:
+    """The ranks below each switch, where all tasks are sums of all ranks in one tree of a root and such switches, each
+    with ranks that follow each other. Empty: they are something else."""
+    columns, links = schedule.columns, schedule.topology.links
+    everybody = list(range(schedule.ranks))
+    trees = {
+        tuple(columns.route.row(number).tolist())
+        for number in range(len(schedule))
+        if columns.kind[number] == Kind.COLLECTIVE
+        and OPERATIONS[columns.label[number]] is Operation.ALLREDUCE
+        and sorted(columns.group.row(number).tolist()) == everybody
+    }
+    if len(trees) != 1 or any(columns.kind != Kind.COLLECTIVE):
+        return ()
+    above = {links[link].source: links[link].destination for link in trees.pop()[::-1]}  # up links come first
+    leaves = [above[place] for place in schedule.places]
+    roots = {above.get(leaf) for leaf in leaves}
+    counts = [len(list(part)) for _, part in groupby(leaves)]
+    if len(counts) < 2 or len(counts) != len(set(leaves)) or len(roots) != 1 or roots & {*leaves, *schedule.places}:
+        return ()
+    return len(counts), counts[0] if len(set(counts)) == 1 else tuple(counts)
 
 
 def switch_of(schedule: Schedule, number: int) -> str:

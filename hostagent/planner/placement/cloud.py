@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
+from emulator.network.schedule.columns import Ragged
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind
 from emulator.network.topology.topology import Topology
 from hostagent.planner.placement.costs import Costs, PlacementError
 
+Ranks = NDArray[np.integer]
 CORE = "core"
 LEVELS = ("pod", "rack", "machine", "vm")
 LATENCY_NS = {"pod": 50_000, "rack": 35_000, "machine": 10_000, "vm": 5_000}
@@ -29,31 +33,33 @@ class Cloud:
     topology: Topology
     places: tuple[str, ...]
 
-    def route(self, source: int, destination: int) -> list[Link]:
-        """Between two ranks: up to the lowest switch above both, and down."""
-        up, down = (self._to_the_core(self.places[rank]) for rank in (source, destination))
-        while up and down and up[-1] == down[-1]:
-            up.pop()
-            down.pop()
-        return up + [link.reverse for link in reversed(down)]
+    def routes(self, source: Ranks, destination: Ranks) -> Ragged:
+        """Between two ranks each: up to the lowest switch above both, and down. Indexes of links."""
+        up, down = self._to_the_core[source], self._to_the_core[destination]
+        hops = np.concatenate([up, (down ^ 1)[:, ::-1]], axis=1)  # `make_cloud` lists a link's reverse after it
+        used = np.concatenate([up != down, (up != down)[:, ::-1]], axis=1)
+        return Ragged(Ragged.counted(used.sum(axis=1)).offsets, hops[used])
 
     def costs(self) -> Costs:
         """What a perfect probe would find: the latency and the slowest link of the way between each two ranks."""
-        count = len(self.places)
-        latency_ns, byte_ns = np.zeros((2, count, count))
-        for i in range(count):
-            for j in range(i):
-                links = self.route(i, j)
-                latency_ns[i, j] = latency_ns[j, i] = sum(link.latency_ns for link in links)
-                byte_ns[i, j] = byte_ns[j, i] = max(8e9 / link.rate_bps for link in links)
-        return Costs(self.places, latency_ns, byte_ns)
+        latency_ns, byte_ns = np.zeros((2, len(self.places), len(self.places)))
+        i, j = np.triu_indices(len(self.places), 1)
+        routes = self.routes(i, j)
+        links = [self.topology.links[link] for link in routes.values]
+        np.add.at(latency_ns, (i[routes.owners], j[routes.owners]), [link.latency_ns for link in links])
+        np.maximum.at(byte_ns, (i[routes.owners], j[routes.owners]), [8e9 / link.rate_bps for link in links])
+        return Costs(self.places, latency_ns + latency_ns.T, byte_ns + byte_ns.T)
 
-    def _to_the_core(self, name: str) -> list[Link]:
+    @cached_property
+    def _to_the_core(self) -> NDArray[np.int32]:
+        """[rank, level]: indexes of links."""
+        up = {link.source: index for index, link in enumerate(self.topology.links) if index % 2 == 0}
         found = []
-        while name != CORE:
-            found.append(self.topology.out_links(name)[0])  # `make_cloud` lists the link up before those down
-            name = found[-1].destination
-        return found
+        for place in self.places:
+            found.append([up[place]])
+            while (above := self.topology.links[found[-1][-1]].destination) != CORE:
+                found[-1].append(up[above])
+        return np.array(found, np.int32)
 
 
 def make_cloud(shape: tuple[int, ...], seed: int, noisy: float = 0.0, rate_bps: int = RATE_BPS) -> Cloud:

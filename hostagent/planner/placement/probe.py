@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from emulator.network.messages.simulate import Sharing, simulate
 from emulator.network.schedule.builder import Builder
+from emulator.network.schedule.columns import Kind, Ragged
 from emulator.network.schedule.parts import Chunks
 from hostagent.planner.placement.cloud import Cloud
 from hostagent.planner.placement.costs import Costs, Matrix
@@ -54,32 +56,39 @@ def _both_ways(matrix: Matrix) -> Matrix:
     return found
 
 
-def robust(samples_ns: NDArray[np.float64]) -> float:
-    """What counts of a pair's round trips."""
-    return float(np.percentile(samples_ns, PERCENTILE))
+def robust(samples_ns: NDArray[np.float64]) -> Any:
+    """What counts of the round trips [..., repeats] of a pair."""
+    return np.percentile(samples_ns, PERCENTILE, axis=-1)
 
 
 def probe_cloud(
-    cloud: Cloud, seed: int = 1, jitter: float = 0.2, large_bytes: int = 0, repeats: int = REPEATS
+    cloud: Cloud,
+    seed: int = 1,
+    jitter: float = 0.2,
+    large_bytes: int = 0,
+    repeats: int = REPEATS,
+    done: Callable[[str, int, int], object] = lambda text, count, total: None,
 ) -> Costs:
     """Round trips in virtual time, the pairs of a round at once, ``repeats`` times each.
 
     A sample is longer than the round trip by an exponential share with mean ``jitter``, and some by `SPIKE`.
     ``large_bytes``: of messages that measure the time of a byte, and the rates of what pairs share; 0: only latencies
-    are measured.
+    are measured. ``done``: is told what is done, how often it has been, and will have been in the end.
     """
     random = np.random.default_rng(seed)
 
-    def probed(pairs: Pairs, there_bytes: int, back_bytes: int) -> Iterator[float]:
-        for round_trip_ns in _round_trips_ns(cloud, pairs, there_bytes, back_bytes):
-            stretched = round_trip_ns * (1 + random.exponential(jitter, repeats))
-            yield robust(stretched * np.where(random.random(repeats) < SPIKE_SHARE, SPIKE, 1.0))
+    def probed(pairs: Pairs, there_bytes: int, back_bytes: int) -> NDArray[np.float64]:
+        samples = [(random.exponential(jitter, repeats), random.random(repeats)) for _ in pairs]
+        delays, luck = np.array(samples).swapaxes(0, 1)
+        stretched = _round_trips_ns(cloud, pairs, there_bytes, back_bytes)[:, None] * (1 + delays)
+        return robust(stretched * np.where(luck < SPIKE_SHARE, SPIKE, 1.0))  # type: ignore[no-any-return]
 
     def measure(size_bytes: int) -> Matrix:
         found = np.full((len(cloud.places),) * 2, np.nan)
-        for pairs in tournament(len(cloud.places)):
-            for pair, round_trip_ns in zip(pairs, probed(pairs, size_bytes, size_bytes), strict=True):
-                found[pair] = round_trip_ns
+        rounds = tournament(len(cloud.places))
+        for number, pairs in enumerate(rounds):
+            found[tuple(np.array(pairs).T)] = probed(pairs, size_bytes, size_bytes)
+            done(f"rounds of {size_bytes:,} bytes", number, len(rounds))
         return found
 
     if not large_bytes:
@@ -95,19 +104,12 @@ def probe_cloud(
     return replace(costs, network=infer_network(costs, crossing))
 
 
-def _round_trips_ns(cloud: Cloud, pairs: Pairs, there_bytes: int, back_bytes: int) -> list[int]:
-    sizes = (there_bytes, back_bytes)
-    chunks = [
-        Chunks(1, size_bytes, (source,), tuple(sorted(pair)))
-        for pair in pairs
-        for source, size_bytes in zip(pair, sizes, strict=True)
-    ]
-    builder = Builder("probe", cloud.topology, chunks, cloud.places)
-    answers = []
-    for number, (i, j) in enumerate(pairs):
-        there = cloud.route(i, j)
-        back = [link.reverse.name for link in reversed(there)]
-        ping = builder.send(i, j, [2 * number], route=[link.name for link in there])
-        answers.append(builder.send(j, i, [2 * number + 1], route=back, after=[ping]))
-    finish_ns = simulate(builder.build(), Sharing.FAIR).finish_ns
-    return [int(finish_ns[answer]) for answer in answers]
+def _round_trips_ns(cloud: Cloud, pairs: Pairs, there_bytes: int, back_bytes: int) -> NDArray[np.int64]:
+    source, destination = np.array(pairs).T
+    count, everybody = len(pairs), tuple(range(len(cloud.places)))
+    chunks = [Chunks(count, size_bytes, everybody, ()) for size_bytes in (there_bytes, back_bytes)]
+    builder, number = Builder("probe", cloud.topology, chunks, cloud.places), np.arange(count, dtype=np.int32)
+    builder.messages(Kind.SEND, source, destination, number, routes=cloud.routes(source, destination))
+    pings, back = Ragged.equal(number[:, None]), cloud.routes(destination, source)
+    builder.messages(Kind.SEND, destination, source, count + number, routes=back, after=pings)
+    return simulate(builder.build(), Sharing.FAIR).finish_ns[count:]

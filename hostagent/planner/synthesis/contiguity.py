@@ -11,7 +11,7 @@ from time import monotonic
 
 from hostagent.planner.synthesis.ordering import Message
 from hostagent.planner.synthesis.problem import Problem, Step
-from hostagent.planner.synthesis.routing import Program
+from hostagent.planner.synthesis.program import Program, Solver
 
 
 def joined(
@@ -20,7 +20,7 @@ def joined(
     most_ns: int,
     time_limit_s: float,
     edges_joined: Sequence[int],
-    log: bool = False,
+    solver: Solver,
 ) -> list[Message]:
     """``most_ns``: in which it can be done; ``edges_joined``: others send pieces one by one. Empty:
     nothing was found in time."""
@@ -64,7 +64,7 @@ def joined(
                     terms.append((together[at], slack))
                 program.row(terms, problem.alpha_ns[link] / unit)
             last[link] = at
-    point, _ = program.solve(time_limit_s, log)
+    point, _ = solver.solve(program, time_limit_s, "messages", dict.fromkeys(together.values(), 0.0))
     if point is None:
         return []
     return messages(problem, order, {second for second, variable in together.items() if point[variable] > 0.5})

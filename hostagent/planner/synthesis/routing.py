@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
-
 from emulator.network.topology.parts import TopologyError
 from hostagent.planner.synthesis.problem import Problem, Step
+from hostagent.planner.synthesis.program import Program, Solver
 
 POLICY_LIMIT_S = 10.0
 """Of the run that chooses between routings that are as fast."""
@@ -37,70 +34,36 @@ class Routing:
         return max(0.0, 1 - self.bound_ns / self.time_ns)
 
 
-class Program:
-    """Rows and columns of a mixed-integer program, then HiGHS (Huangfu, Hall 2018) by way of scipy."""
-
-    def __init__(self) -> None:
-        self.lower: list[float] = []
-        self.upper: list[float] = []
-        self.integer: list[bool] = []
-        self.objective: dict[int, float] = {}
-        self._rows: list[tuple[float, float]] = []
-        self._entries: list[tuple[int, int, float]] = []
-
-    def variable(self, lower: float, upper: float, integer: bool = False) -> int:
-        self.lower.append(lower)
-        self.upper.append(upper)
-        self.integer.append(integer)
-        return len(self.lower) - 1
-
-    def row(self, terms: Sequence[tuple[int, float]], lower: float = -np.inf, upper: float = np.inf) -> None:
-        """lower <= sum of coefficient * variable <= upper."""
-        self._entries += [(len(self._rows), variable, coefficient) for variable, coefficient in terms]
-        self._rows.append((lower, upper))
-
-    def solve(self, time_limit_s: float, log: bool = False) -> tuple[np.ndarray | None, float]:
-        """The best point that was found, and a lower bound of the objective."""
-        count = len(self.lower)
-        objective = np.zeros(count)
-        for variable, weight in self.objective.items():
-            objective[variable] = weight
-        rows, columns, values = (np.array(each) for each in zip(*self._entries, strict=True))
-        matrix = csr_array((values, (rows, columns)), shape=(len(self._rows), count))
-        lower, upper = np.array(self._rows).T
-        found = milp(
-            objective,
-            integrality=np.array(self.integer, int),
-            bounds=Bounds(np.array(self.lower), np.array(self.upper)),
-            constraints=LinearConstraint(matrix, lower, upper),
-            options={"time_limit": time_limit_s, "disp": log, "mip_rel_gap": 1e-6},
-        )
-        bound = found.get("mip_dual_bound")
-        return found.x, 0.0 if bound is None or not np.isfinite(bound) else float(bound)
-
-
-def route(problem: Problem, time_limit_s: float, log: bool = False) -> Routing:
+def route(problem: Problem, time_limit_s: float, solver: Solver) -> Routing:
     """The best routing that is found in time; the greedy one where the program has none better. A policy for switches
     decides between routings that are as fast, in a second run."""
     begin = monotonic()
     steps = greedy_steps(problem)
     time_ns = routing_time_ns(problem, steps)
     made = _program(problem, time_ns)
-    point, bound = made.program.solve(time_limit_s, log)
+    point, bound = solver.solve(made.program, time_limit_s, "routing", _start(made, steps))
     if point is not None:
         found = _needed(problem, [step for step, variable in made.chosen.items() if point[variable] > 0.5])
         if (took := routing_time_ns(problem, found)) <= time_ns:
             steps, time_ns = found, took
     left = time_limit_s - (monotonic() - begin)
     if made.uses and point is not None and left > 1:
+        start = {variable: float(point[variable]) for variable in made.chosen.values()}
         made.program.upper[made.total] = float(point[made.total])
         made.program.objective = dict.fromkeys(made.uses, 1.0 if problem.policy == "uc-min" else -1.0)
-        point, _ = made.program.solve(min(left, POLICY_LIMIT_S), log)
+        point, _ = solver.solve(made.program, min(left, POLICY_LIMIT_S), "switches", start)
         if point is not None:
             found = _needed(problem, [step for step, variable in made.chosen.items() if point[variable] > 0.5])
             if routing_time_ns(problem, found) <= time_ns:
                 steps = found
     return Routing(tuple(steps), time_ns, min(bound * made.unit_ns, time_ns))
+
+
+def _start(made: _Made, steps: Sequence[Step]) -> dict[int, float]:
+    """The program's point for a routing; empty where symmetry forbids it."""
+    taken = set(steps)
+    found = {variable: float(step in taken) for step, variable in made.chosen.items()}
+    return found if all(found[variable] == (step in taken) for step, variable in made.chosen.items()) else {}
 
 
 @dataclass(frozen=True, slots=True)

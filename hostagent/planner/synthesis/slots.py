@@ -10,12 +10,13 @@ from math import ceil
 from time import monotonic
 
 from hostagent.planner.synthesis.problem import Problem, Step
-from hostagent.planner.synthesis.routing import Orbits, Program, earliest, merged
+from hostagent.planner.synthesis.program import Program, Solver
+from hostagent.planner.synthesis.routing import Orbits, earliest, merged
 
 MOST_VARIABLES = 12_000
 
 
-def slotted(problem: Problem, bound_ns: float, most_ns: float, time_limit_s: float, log: bool = False) -> list[Step]:
+def slotted(problem: Problem, bound_ns: float, most_ns: float, time_limit_s: float, solver: Solver) -> list[Step]:
     """Steps in the order of their slots. Empty: none faster than ``most_ns`` in time, or the problem is too large."""
     slot_ns = min(edge.cost_ns for edge in problem.edges)
     until = monotonic() + time_limit_s
@@ -30,7 +31,7 @@ def slotted(problem: Problem, bound_ns: float, most_ns: float, time_limit_s: flo
         program, starts = made
         if len(program.lower) > MOST_VARIABLES:
             break
-        point, _ = program.solve(left, log)
+        point, _ = solver.solve(program, left, "order")
         if point is not None:
             return sorted(
                 (step for step, slots in starts.items() if any(point[each] > 0.5 for each in slots.values())),

@@ -18,6 +18,7 @@ from hostagent.planner.synthesis.contiguity import climbed, joined
 from hostagent.planner.synthesis.inputs import Machine, Sketch
 from hostagent.planner.synthesis.ordering import Message, Rule, ordered
 from hostagent.planner.synthesis.problem import Problem, Step, all_edges, allgather_pieces, sketched_problem
+from hostagent.planner.synthesis.program import SCIPY, Solver
 from hostagent.planner.synthesis.routing import Routing, greedy_steps, route, routing_time_ns
 from hostagent.planner.synthesis.slots import slotted
 
@@ -64,14 +65,14 @@ def synthesize(
     *,
     time_limit_s: float = 60.0,
     coalesce: bool = True,
-    log: bool = False,
+    solver: Solver = SCIPY,
 ) -> Plan:
     """``size_bytes``: what each rank gives to an allgather, to each other rank in an alltoall, and what each rank gets
     of a reduce_scatter; an allreduce is a reduce_scatter and an allgather of such parts. The plan is verified. Raises
     TopologyError for what is not possible."""
     begin = monotonic()
     problem = sketched_problem(machine, sketch, "alltoall" if collective == "alltoall" else "allgather", size_bytes)
-    routing = route(problem, ROUTING_SHARE * time_limit_s, log)
+    routing = route(problem, ROUTING_SHARE * time_limit_s, solver)
     routed = monotonic()
     name = f"{machine.topology.name}-{collective}"
 
@@ -85,7 +86,7 @@ def synthesize(
     orders = [ordered(problem, steps, rule) for steps in ways for rule in Rule]
     timed = [(simulate(separate(order)).elapsed_ns, number) for number, order in enumerate(orders)]
     left = SLOTS_SHARE * time_limit_s
-    if problem.order is None and (order := slotted(problem, routing.bound_ns, min(timed)[0], left, log)):
+    if problem.order is None and (order := slotted(problem, routing.bound_ns, min(timed)[0], left, solver)):
         orders.append(order)
         timed.append((simulate(separate(order)).elapsed_ns, len(orders) - 1))
     separate_ns, chosen = min(timed)
@@ -97,7 +98,7 @@ def synthesize(
             continue
         climb = climbed(problem, order, edges, lambda found: simulate(schedule_of(found)).elapsed_ns, left)
         climb_ns = simulate(schedule_of(climb)).elapsed_ns
-        for each in (climb, joined(problem, order, min(climb_ns, elapsed_ns), left, edges, log)):
+        for each in (climb, joined(problem, order, min(climb_ns, elapsed_ns), left, edges, solver)):
             if each and (took := simulate(schedule_of(each)).elapsed_ns) < elapsed_ns:
                 best, elapsed_ns = each, took
     schedule = schedule_of(best)

@@ -12,7 +12,7 @@ from emulator.network.topology.builders import leaf_spine
 from emulator.network.topology.files import TopologyFileError, parse_topology, topology_json, topology_yaml
 from emulator.network.topology.networkx_graph import from_networkx, to_networkx
 from emulator.network.topology.parts import NodeKind
-from emulator.network.topology.routes import bisection_bps, diameter, shortest_routes
+from emulator.network.topology.routes import FirstRoutes, bisection_bps, diameter, shortest_routes
 from emulator.network.topology.topology import Topology
 from tests.generators.topologies import topologies
 from tests.labs.extent import tries
@@ -44,10 +44,11 @@ def test_ports_and_routes_agree_with_links(topology: Topology) -> None:
         )
         assert [topology.port(node.name, links[0]) for links in ports] == list(range(1, len(ports) + 1))
     hosts = topology.names(NodeKind.HOST)
-    lengths = [0]
+    lengths, first = [0], FirstRoutes(topology)
     for source in hosts:
         for destination in set(hosts) - {source}:
             routes = shortest_routes(topology, source, destination)
+            assert first.route(source, destination) == routes[0]
             lengths.append(len(routes[0]) - 1)
             for route in routes:
                 assert (route[0], route[-1], len(set(route))) == (source, destination, len(routes[0]))

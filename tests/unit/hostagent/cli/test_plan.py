@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,10 +33,44 @@ def test_the_same_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["gap"] == pytest.approx(1 - 138_000 / found["elapsed_ns"])
 
 
+def test_a_terminal_shows_the_gap_while_programs_are_solved(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    @contextmanager
+    def progress(text: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+        yield lambda description: said.append(description)
+
+    monkeypatch.setattr("hostagent.launch.terminal.progress", progress)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run(["plan", "synthesize", "NDv2", "allgather"]) == 0
+    assert said[0] == "routing"
+    assert "routing: gap 0.00%" in said
+    assert "order" in said
+    assert capsys.readouterr().out.startswith("routing   69.00 us")  # the solver's lines are not there
+
+
+def test_the_log_is_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "synthesize", "NDv2", "allgather", "--log", "--json"]) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["routing_ns"] == 69_000
+    assert "BestBound" in said.err
+
+
+def test_highspy_starts_from_the_greedy_routing(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("highspy")
+    assert run(["plan", "synthesize", "NDv2", "allgather", "--solver", "highspy", "--log", "--json"]) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["routing_ns"] == 69_000
+    assert "MIP start solution is feasible" in said.err
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         (["NDv3", "allgather"], "MACHINE: 'NDv3': choose one of NDv2, DGX2, custom"),
+        (["NDv2", "allgather", "--solver", "gurobi"], "--solver: 'gurobi': choose one of scipy, highspy"),
         (["NDv2", "gather"], "COLLECTIVE: 'gather': choose one of allgather"),
         (["custom", "allgather"], "custom has no profile of its own: add --topology"),
         (["NDv2", "allgather", "-o", "/none/plan.json"], "-o/--output: /none is no folder"),

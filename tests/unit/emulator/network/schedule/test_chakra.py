@@ -1,5 +1,7 @@
 """Chakra's traces out and in again take the same time; bytes as the schema has them; what is refused."""
 
+import json
+
 import pytest
 
 from emulator.network.messages.simulate import simulate
@@ -112,3 +114,41 @@ def test_collectives_of_the_switch_come_back(tmp_path):
     (task,) = read_chakra(tmp_path / "s.et", star(3))
     assert isinstance(task, Collective)
     assert (task.operation, task.group) == (Operation.ALLREDUCE, (0, 1, 2))
+
+
+def torch_node(number, above, name, tensor=(), **attributes):
+    given = {"rf_id": number, "op_schema": "c10d::f(Tensor[] tensors, bool async_op=True) -> Work", **attributes}
+    values = [[list(each) for each in tensor], True]
+    attrs = [{"name": key, "value": value} for key, value in given.items()]
+    return {"id": number, "ctrl_deps": above, "name": name, "inputs": {"values": values}, "attrs": attrs}
+
+
+def test_operators_that_a_trace_of_torch_has_below_one_that_has_ended(tmp_path):
+    """A callback of another thread keeps it open for torch's observer; the timeline says when it has ended."""
+    memory = (7, 30, 0, 100, 4, "cpu")
+    groups = torch_node(2, 1, "## process_group:init ##")
+    groups["inputs"]["values"] = ['[{"group_size": 2}]']
+    nodes = [
+        torch_node(1, 1, "[pytorch|profiler|execution_trace|process]"),
+        groups,
+        torch_node(3, 1, "mm"),
+        torch_node(4, 1, "c10d::allreduce_", [memory]),
+        torch_node(5, 4, "gloo:all_reduce", [memory]),
+        torch_node(6, 4, "relu"),
+        torch_node(7, 6, "step", [memory]),
+        torch_node(8, 7, "add_", [memory]),
+    ]
+    times = {3: (100, 50), 4: (150, 10), 5: (155, 40), 6: (170, 20), 7: (300, 30), 8: (310, 5)}
+    events = [{"ts": at, "dur": took, "args": {"Record function id": each}} for each, (at, took) in times.items()]
+    for rank in range(2):
+        (tmp_path / f"step.{rank}.json").write_text(json.dumps({"nodes": nodes}))
+        (tmp_path / f"step.{rank}.timeline.json").write_text(json.dumps({"traceEvents": events}))
+    schedule = read_chakra(tmp_path / "step.et", star(2))
+    computes = [task for task in schedule if isinstance(task, Compute) and task.rank == 0]
+    assert [(task.call, task.duration_ns) for task in computes] == [("mm", 50_000), ("relu", 20_000), ("step", 30_000)]
+    (total,) = [number for number, task in enumerate(schedule) if isinstance(task, Collective)]
+    assert (schedule.task_bytes[total], [total in task.after for task in computes]) == (400, [False, False, True])
+    nodes[3]["name"] = "c10d::send"
+    (tmp_path / "step.0.json").write_text(json.dumps({"nodes": nodes}))
+    with pytest.raises(ScheduleError, match="node 4: send is none of allreduce_"):
+        read_chakra(tmp_path / "step.et", star(2))

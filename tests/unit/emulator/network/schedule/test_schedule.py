@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from emulator.network.messages.simulate import simulate
+from emulator.network.schedule import waits
 from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.columns import Columns, Kind, Ragged
 from emulator.network.schedule.files import ScheduleFileError, parse_schedule, schedule_json
@@ -73,6 +74,19 @@ def test_a_quarter_of_a_million_tasks():
     assert simulate(schedule).elapsed_ns == 2 * 353 * each_ns
 
 
+def test_waits_do_not_depend_on_how_much_is_calculated_at_a_time(monkeypatch):
+    whole = schedule_json(GENERATORS["bcube"](star(12), 12 * BYTES))
+    monkeypatch.setattr(waits, "BLOCK_PLACES", 30)
+    assert schedule_json(GENERATORS["bcube"](star(12), 12 * BYTES)) == whole
+
+
+def test_too_many_tasks_are_refused_before_they_are_made():
+    with pytest.raises(ScheduleError, match="33,546,240 tasks are too many: at most 8,388,608"):
+        GENERATORS["ring"](star(4096), 4096 * BYTES)
+    with pytest.raises(ScheduleError, match=r"tasks use chunks [0-9,]+ times: at most 134,217,728"):
+        GENERATORS["halving-doubling"](star(8192), 8192 * BYTES)
+
+
 def everything():
     chunks = [Chunks(2, 8, (0,), (1,)), Chunks(1, 12, (0, 1), (0, 1))]
     builder = Builder("all kinds", star(2), chunks, ["h1", "h0"])
@@ -106,7 +120,7 @@ def test_all_kinds_of_tasks_in_a_file(tmp_path):
     [
         (("tasks", 1, "kind"), "sent", r"tasks\[1\].kind: 'sent' is none of compute, send, reduce, collective"),
         (("tasks", 1, "rout"), [], r"tasks\[1\].rout: unknown field"),
-        (("tasks", 1, "route"), ["h0->h1"], r"tasks\[1\].route\[0\]: star-2 has no link 'h0->h1'"),
+        (("tasks", 1, "route"), ["h0->h1"], r"tasks\[1\].route\[0\]: there is no link 'h0->h1'"),
         (("tasks", 1, "after"), "4", r"tasks\[1\].after: task 4 is not an earlier one"),
         (("tasks", 1, "after"), "0-", r"tasks\[1\].after: '0-' is neither a number nor as 0-3"),
         (("tasks", 1, "chunks"), "2-3", r"tasks\[1\].chunks: there is no chunk 2"),

@@ -4,7 +4,7 @@ import pytest
 
 from emulator.network.topology.builders import fat_tree, leaf_spine, ring_of_racks, torus
 from emulator.network.topology.parts import Link, LinkClass, Node, NodeKind, TopologyError
-from emulator.network.topology.routes import bisection_bps, diameter, shortest_route, shortest_routes
+from emulator.network.topology.routes import FirstRoutes, bisection_bps, diameter, shortest_routes
 from emulator.network.topology.topology import Topology
 
 
@@ -14,7 +14,7 @@ def test_all_shortest_routes_of_a_leaf_spine() -> None:
     assert shortest_routes(topology, "h0", "h2") == tuple(
         ("h0", "leaf0", f"spine{index}", "leaf1", "h2") for index in range(3)
     )
-    assert shortest_route(topology, "h0", "h2") == ("h0", "leaf0", "spine0", "leaf1", "h2")
+    assert FirstRoutes(topology).route("h0", "h2") == ("h0", "leaf0", "spine0", "leaf1", "h2")
 
 
 def test_between_pods_of_a_fat_tree_there_is_a_route_for_each_core_switch() -> None:
@@ -48,7 +48,7 @@ def test_no_route_changes_planes_at_a_host() -> None:
     topology = two_planes()
     assert [route[1:-1] for route in shortest_routes(topology, "h0", "h2")] == [("a0", "a1", "a2"), ("b0", "b1", "b2")]
     assert diameter(topology) == 4
-    assert len(shortest_route(topology, "h0", "h1")) == 3
+    assert len(FirstRoutes(topology).route("h0", "h1")) == 3
 
 
 def test_links_of_one_direction_count_in_their_direction() -> None:

@@ -1,6 +1,7 @@
 """netsum schedule: build, show, convert; what is said about wrong command lines."""
 
 import json
+from contextlib import contextmanager
 
 import pytest
 
@@ -34,6 +35,32 @@ def test_a_schedule_in_all_formats(folder, capsys):
     assert shown(capsys, "ring.xml", "--topology", "net.yaml", "--size", "64KiB")["link_bytes"] == own["link_bytes"]
     assert run(["schedule", "convert", "ring.json", "-o", "ring.et"]) == 0
     assert shown(capsys, "ring.et", "--topology", "net.yaml")["elapsed_ns"] == own["elapsed_ns"]
+
+
+def test_what_takes_long_is_said_on_a_terminal(folder, monkeypatch):
+    said = []
+
+    @contextmanager
+    def progress(text, total=None):
+        said.append(text)
+        yield lambda description: said.append(description)
+
+    monkeypatch.setattr("hostagent.launch.terminal.progress", progress)
+    assert run(["schedule", "build", "ring", "net.yaml", "-o", "again.json"]) == 0
+    assert run(["schedule", "show", "again.json"]) == 0
+    assert said == [
+        "building ring",
+        "verifying 24 tasks",
+        "writing 24 tasks",
+        "reading again.json",
+        "simulating and verifying 24 tasks",
+    ]
+
+
+def test_too_many_tasks(folder, capsys):
+    write_topology(star(4096), "large.yaml")
+    assert run(["schedule", "build", "ring", "large.yaml", "-o", "large.json"]) == 2
+    assert "tasks: 33,546,240 tasks are too many: at most 8,388,608" in capsys.readouterr().err
 
 
 def test_what_is_printed(folder, capsys):
@@ -90,6 +117,19 @@ def test_a_schedule_without_sums_needs_no_switches(folder, capsys):
     write_schedule(builder.build(), "alone.json")
     assert run(["schedule", "run", "alone.json", "--all-switches"]) == 2
     assert "alone.json: tasks: no message passes a switch, and none sums" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--impair", "loos=3"], "--impair 'loos=3'"),
+        (["--lanes", "65"], "--lanes 65"),
+        (["--aggregator", "foo"], "--aggregator foo"),
+    ],
+)
+def test_mistakes_of_a_run_are_said_by_this_command(folder, capsys, words, text):
+    assert run(["schedule", "run", "ring.json", *words]) == 2
+    assert f"netsum schedule run: {text}: " in capsys.readouterr().err
 
 
 def test_a_message_through_several_switches(folder, capsys):

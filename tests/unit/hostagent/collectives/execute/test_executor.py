@@ -12,7 +12,7 @@ from emulator.network.schedule.generators import ring, switch_allreduce
 from emulator.network.schedule.parts import Chunks, ScheduleError
 from emulator.network.topology.builders import leaf_spine, star, tree
 from hostagent.collectives.execute import executor as module
-from hostagent.collectives.execute.executor import Executor, ranks_of, switch_of, tasks_of_switches
+from hostagent.collectives.execute.executor import Executor, ranks_of, switch_of, tasks_of_switches, tree_of_switches
 
 
 @pytest.fixture
@@ -73,6 +73,20 @@ def test_switches_that_sum(rank_0_of_3):
     assert executor.groups() == executor.groups("s1") == []
     with pytest.raises(ScheduleError, match=r"tasks\[0\].route: 3 switches are on its links; live, each message"):
         switch_of(switch_allreduce(tree((2, 2)), 60), 0)
+
+
+def test_a_tree_of_switches_that_sums():
+    assert tree_of_switches(switch_allreduce(tree((2, 2)), 60)) == (2, 2)
+    assert tree_of_switches(switch_allreduce(leaf_spine(3, 2, 2), 60, pieces=3)) == (3, 2)
+    uneven = ("h0", "h1", "h2", "h3", "h4")
+    assert tree_of_switches(switch_allreduce(leaf_spine(2, 3, 1), 60, uneven)) == (2, (3, 2))
+    for other in (
+        switch_allreduce(star(4), 60),
+        switch_allreduce(tree((2, 2, 2)), 60),  # three levels
+        switch_allreduce(leaf_spine(2, 2, 1), 60, ("h0", "h2", "h1", "h3")),  # ranks of a leaf do not follow each other
+        ring(leaf_spine(2, 2, 1), 60),
+    ):
+        assert tree_of_switches(other) == ()
 
 
 def test_messages_go_through_the_switch_on_their_route(rank_0_of_3, monkeypatch):
