@@ -104,8 +104,8 @@ class Rank:
         self.frozen.set()
         return self.lowest
 
-    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
-        self.resumed.append((epoch, base))
+    def on_resume(self, job: int, lease: Lease) -> None:
+        self.resumed.append((lease.epoch, lease.base))
         self.went_on.set()
 
     def on_failed(self, job: int, failure: JobFailed) -> None:
