@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -124,12 +125,12 @@ def test_the_window_may_change_with_the_epoch(windows: tuple[int, ...]) -> None:
 
 def test_a_window_beyond_the_memory_of_the_lease_is_refused() -> None:
     with network(2, window=8, largest_window=16) as net:
-        for channel in net.channels:
-            channel.wait(channel.submit(sum_of(np.zeros(10, np.int32))), PATIENCE_S)
-            channel.on_freeze()
-        net.window = 32
+        run(net, [sum_of(np.zeros(10, np.int32)) for _ in range(2)])
+        lowest = [channel.on_freeze() for channel in net.channels]
         with pytest.raises(ValueError, match="window is 32, must be at most largest_window, 16"):
-            net.channels[0].on_resume(net.lease(0))
+            net.channels[0].on_resume(replace(net.lease(0), window=32))
+        for rank, channel in enumerate(net.channels):
+            channel.on_resume(replace(net.lease(rank), base=min(lowest)))
 
 
 def test_ranks_that_disagree_are_all_told_both_operations():
