@@ -408,7 +408,8 @@ class Controller:
 
     def resume(self, rank: int) -> None:
         """A rank goes on in the new epoch."""
-        self.lab.cores[rank].memory.set_window(self.window, 0)
+        if self.lab.schedule.resizes:
+            self.lab.cores[rank].memory.set_window(self.window, 0)
         self.lab.cores[rank].resume(self.epoch, self.base, self.lab.now_ns)
         self.lab.pump(rank)
 
