@@ -48,8 +48,6 @@ class Schedule:
     seed: int = 0
     workers: int = 2
     window: int = 8
-    resizes: int = 0
-    """1: every epoch but the first draws a window, of at most that many slots."""
     lanes: int = 16
     operations: int = 1
     largest_chunks: int = 8
@@ -66,6 +64,8 @@ class Schedule:
     delay_ticks: int = 1
     checksum: int = 0
     """1: frames have UDP checksums though nothing corrupts them."""
+    resizes: int = 0
+    """1: every epoch but the first draws a window, of at most ``window`` slots."""
 
 
 @dataclass(slots=True)
