@@ -25,7 +25,7 @@ from hostagent.cli.options import (
     client_tls,
 )
 from hostagent.cli.parsing import UsageError, address, argument, command, flag, integer, option, refuse, repeated
-from hostagent.protocol.window import LARGEST_SHARE
+from hostagent.protocol.window import LARGEST_PRIORITY, LARGEST_SHARE
 
 if TYPE_CHECKING:
     from hostagent.launch.aggregators import Aggregator, Choice
@@ -109,7 +109,14 @@ OF_THE_SWITCH = ("interface", "p4info", "device_config", "cacert", "cert", "priv
         "--share",
         metavar="N",
         type=integer(1, LARGEST_SHARE),
-        help="Share of a link whose queue marks congestion (ECN), as a multiple of a TCP flow's. Default: 1.",
+        help="Share of the aggregator's slots, in proportion to other jobs', and of links whose queues mark congestion "
+        "(ECN), as a multiple of a TCP flow's. Default: 1.",
+    ),
+    option(
+        "--priority",
+        metavar="N",
+        type=integer(-LARGEST_PRIORITY, LARGEST_PRIORITY),
+        help="Priority for slots: jobs of a larger one get theirs first, others share what is left. Default: 0.",
     ),
     option(
         "--cores",
@@ -183,6 +190,7 @@ def run(
     impair: str = "",
     max_window: int | None = None,
     share: int | None = None,
+    priority: int | None = None,
     cores: int | None = None,
     racks: int = 1,
     rack_of: str | None = None,
@@ -257,6 +265,7 @@ def run(
         prefixed=prefix,
         impairments=impair,
         share=share,
+        priority=priority,
         faults=faults,
         capture=None if capture is None else (capture, capture_size),
         verbose=verbose,

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hostagent.controller.core import switch_slots
+from hostagent.controller.core import shares
 from hostagent.controller.core.effects import Save
 from hostagent.controller.core.lifecycle import JobState
 from hostagent.controller.core.model import Capacity, Job, Member, Presence, Process, Settings, World
@@ -26,8 +26,10 @@ from hostagent.protocol.services.session_pb2 import Failed
 FORMAT = 1
 _MEMBER = ("rank", "process", "name", "next_chunk")
 _JOB = ("job", "group", "size", "row", "first_slot", "window", "epoch", "base", "restarts", "cause", "exhausted")
+_TERMS = ("share", "priority", "largest_window")
+"""Absent in what earlier versions saved."""
 
-_RUNS = ("switch_run", "old_switch_run")
+_RUNS = ("switch_run", "old_run")
 _SERVICE = ("name", "workers", "weight", "quota_bytes")
 
 
@@ -63,7 +65,7 @@ def _job(job: Job) -> dict[str, Any]:
         {**{name: getattr(member, name) for name in _MEMBER}, "presence": member.presence.value}
         for member in job.members.values()
     ]
-    values = {name: getattr(job, name) for name in _JOB}
+    values = {name: getattr(job, name) for name in (*_JOB, *_TERMS)}
     return {
         **values,
         "state": job.state.value,
@@ -117,9 +119,10 @@ def restore(world: World, saved: Mapping[str, Any]) -> None:
     for values in saved["jobs"]:
         job = _restored_job(values)
         world.jobs[job.job] = job
-        if job.window:
-            world.slots.reserve(job.first_slot, job.window)
-            switch_slots.reserve(world, job)
+        if job.has_slots:
+            if world.capacity is None:  # killed before it had heard of the aggregator, but of the job from its ranks
+                world.slots.total = max(world.slots.total, job.first_slot + job.window)
+            shares.reserve(world, job)
     for number, process in saved["ports"].items():
         world.ports.reserve(process, int(number))
 
@@ -129,6 +132,9 @@ def _restored_job(values: Mapping[str, Any]) -> Job:
     job.round.number, job.ending = values["round"], values.get("ending", Failed.LOST)
     if service := values.get("service"):
         job.service = ServiceTerms(nonce=bytes.fromhex(service["nonce"]), **{name: service[name] for name in _SERVICE})
+    for name in _TERMS:
+        setattr(job, name, values.get(name, getattr(job, name)))
+    job.largest_window = job.largest_window or job.window
     for name in _RUNS:
         if run := values.get(name):
             setattr(job, name, Run(**run))

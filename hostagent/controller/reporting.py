@@ -43,6 +43,8 @@ def _job_status(world: World, job: Job) -> pb.JobStatus:
         window=job.window,
         first_slot=max(0, job.first_slot),
         restarts=job.restarts,
+        share=job.share,
+        priority=job.priority,
         switch_slots=job.switch_run.count if job.switch_run is not None else None,
     )
     for rank, member in sorted(job.members.items()):

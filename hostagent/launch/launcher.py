@@ -104,7 +104,10 @@ class RunOptions:
     replaced_backend: str = ""
     """Backend that scripts ask for and get netsum instead, as ``gloo``; empty: none."""
     share: int | None = None
-    """Of queues that mark, as a multiple of a TCP flow's; None: what NETSUM_SHARE says, else 1."""
+    """Of slots, in proportion to other jobs', and of queues that mark, as a multiple of a TCP flow's; None: what
+    NETSUM_SHARE says, else 1."""
+    priority: int | None = None
+    """For slots; None: what NETSUM_PRIORITY says, else 0."""
     at_end: Callable[[Aggregator, int], None] | None = None
     """Called with the exit code when the ranks have ended, while aggregator and controller still answer; not with
     ``controller``."""
@@ -353,6 +356,7 @@ class _Run:
             ports,
             options.replaced_backend,
             options.share,
+            options.priority,
             self._faults.slowed if self._faults is not None else (),
         )
         command = [sys.executable, "-P", "-m", "hostagent.launch.rank_launcher", order.as_json()]

@@ -72,7 +72,8 @@ class Service:
     sockets: Sequence[socket.socket] = ()
     """UDP sockets that are its own from the first incarnation to the last: their addresses can't be anybody else's."""
     told_later: bool = False
-    """The first incarnation reads on stdin what the others are given in the command; see ``send_line``."""
+    """It waits on stdin for what was not known at its start; ``send_line``, once, says that. Later incarnations are
+    given it in the command."""
     is_held: bool = False
     """It was killed by ``interrupt`` and is not to be started yet."""
     is_ready: bool = False
@@ -88,7 +89,7 @@ class Service:
             self._log_begin_bytes = log.tell()
             self.process = subprocess.Popen(
                 list(self.command(self.ready)),
-                stdin=subprocess.PIPE if self.told_later and not self.starts else subprocess.DEVNULL,
+                stdin=subprocess.PIPE if self.told_later else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=None if self.verbose else log,
                 text=True,
@@ -103,6 +104,7 @@ class Service:
         """Write what a service waits for on standard input. One that has ended already says why in ``wait_ready``."""
         assert self.process is not None
         assert self.process.stdin is not None
+        self.told_later = False
         with suppress(BrokenPipeError), self.process.stdin as stdin:
             stdin.write(f"{line}\n")
 

@@ -27,8 +27,10 @@ from hostagent.torch_backend.failure_report import ENABLED_BY, TIME_NS
 from hostagent.transport.session.terms import (
     LONGEST_SILENCE_NS,
     PORTS_VARIABLE,
+    PRIORITY_VARIABLE,
     SHARE_VARIABLE,
     SessionError,
+    requested_priority,
     requested_share,
 )
 
@@ -56,7 +58,9 @@ class RankOrder:
     replaced_backend: str = ""
     """Backend that netsum takes the place of; empty: none."""
     share: int | None = None
-    """Of queues that mark, as a multiple of a TCP flow's; None: what the environment says."""
+    """Of slots and of queues that mark; None: what the environment says."""
+    priority: int | None = None
+    """For slots; None: what the environment says."""
     slowed: tuple[int, ...] = ()
     """Ranks that a script of faults stops and continues: not reported as stopped."""
 
@@ -92,6 +96,7 @@ def _mistake_in_environment() -> str:
     try:
         check_environment()
         requested_share()
+        requested_priority()
     except (RefusedError, SessionError) as error:
         return str(error)
     return ""
@@ -106,6 +111,8 @@ def _prepare_environment(order: RankOrder, address: str) -> None:
         os.environ[PORTS_VARIABLE] = ",".join(map(str, order.ports))
     if order.share is not None:
         os.environ[SHARE_VARIABLE] = str(order.share)
+    if order.priority is not None:
+        os.environ[PRIORITY_VARIABLE] = str(order.priority)
     os.environ["TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"] = "[rank ${rank}] "
     if order.ranks > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun, without its warning

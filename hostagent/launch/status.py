@@ -7,7 +7,19 @@ from typing import Any
 
 TIMEOUT_S = 5.0
 
-JOB_COLUMNS = ("job", "group", "state", "ranks", "window", "first slot", "epoch", "restarts", "cause")
+JOB_COLUMNS = (
+    "job",
+    "group",
+    "state",
+    "ranks",
+    "priority",
+    "share",
+    "window",
+    "first slot",
+    "epoch",
+    "restarts",
+    "cause",
+)
 PORT_COLUMNS = ("port", "spec", "process")
 
 
@@ -68,7 +80,8 @@ def _jobs(jobs: Any) -> list[list[str]]:
     for job in jobs:
         ranks = " ".join(f"{member.rank}:{member.state}" for member in job.members)
         window = f"{job.window}, {job.switch_slots} at the switch" if job.HasField("switch_slots") else job.window
-        cells = (job.job, job.group, job.state, ranks, window, job.first_slot, job.epoch, job.restarts, job.cause)
+        terms = (ranks, job.priority, job.share, window, job.first_slot)
+        cells = (job.job, job.group, job.state, *terms, job.epoch, job.restarts, job.cause)
         rows.append([str(cell) for cell in cells])
     return rows
 

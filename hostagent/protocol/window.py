@@ -19,7 +19,10 @@ MOST_BY_SOCKETS = 256
 """Default of the maximum number of slots of a job where no port is shared memory."""
 
 LARGEST_SHARE = 16
-"""Largest share of a queue that marks: a window grows by the square of the share a round trip."""
+"""Largest share, of slots and of a queue that marks: a window grows by the square of the share a round trip."""
+
+LARGEST_PRIORITY = 100
+"""Largest priority of a job for slots, and with a minus the least."""
 
 
 def default_max_window(ranks: int) -> int:

@@ -425,13 +425,13 @@ class JobChannel:
         with self._lock:
             return self._command(FREEZE) if self._attached else 0
 
-    def on_resume(self, epoch: int, base: int, shorter_path_slots: int = 0) -> None:
-        """Go on in a new epoch."""
+    def on_resume(self, lease: Lease) -> None:
+        """Go on in a new epoch, in which the window may be another."""
         with self._lock:
             if self._attached:
                 assert self._core is not None, "it is attached"
-                self._core.record["shorter_path_slots"] = shorter_path_slots  # the core is frozen: nobody reads it
-                self._record["command_epoch"], self._record["command_base"] = epoch, base
+                self._core.set_window(lease.window, lease.shorter_path_slots)
+                self._record["command_epoch"], self._record["command_base"] = lease.epoch, lease.base
                 self._command(RESUME)
 
     def on_failed(self, failure: JobFailed) -> None:
@@ -487,7 +487,7 @@ class JobChannel:
 
     def _open(self, lease: Lease) -> None:
         engine = self._transport.engine_for(lease)
-        ring = ring_chunks(lease.window)
+        ring = ring_chunks(lease.largest_window)
         engine.port.require_frame_bytes(full_frame_bytes(lease.lanes))
         self._pool = engine.port.frame_pool(ring, frame_stride_bytes(lease.lanes))
         self._posted: NDArray[np.uint64] = np.zeros(ring, np.uint64)
@@ -774,6 +774,7 @@ def core_settings(lease: Lease, share: int) -> CoreSettings:
         epoch=lease.epoch,
         lanes=lease.lanes,
         window=lease.window,
+        largest_window=lease.largest_window,
         addresses=Addresses(lease.host_mac, lease.switch_mac, lease.host_ip, lease.switch_ip),
         base=lease.base,
         checksum=not lease.zero_checksum_allowed,

@@ -22,7 +22,15 @@ from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import JobChannel
 from hostagent.transport.session.reach import Unreachable, check_reachable
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import JobFailed, Lease, SessionError, Terms, requested_port, requested_share
+from hostagent.transport.session.terms import (
+    JobFailed,
+    Lease,
+    SessionError,
+    Terms,
+    requested_port,
+    requested_priority,
+    requested_share,
+)
 from hostagent.transport.warm import ensure_warm
 
 JOIN_TIMEOUT_S = 30.0
@@ -42,7 +50,9 @@ class Transport:
         self._pools: list[tuple[FramePool, int]] = []
         self.share = requested_share()
         """Of queues that mark."""
-        self.session = SessionClient(controller_address, self, port=requested_port())
+        self.session = SessionClient(
+            controller_address, self, port=requested_port(), share=self.share, priority=requested_priority()
+        )
 
     def join(
         self, name: str, rank: int, size: int, timeout_s: float, service: ServiceTerms | None = None
@@ -139,10 +149,10 @@ class Transport:
         channel = self._jobs.get(job)
         return channel.on_freeze() if channel is not None else 0
 
-    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
+    def on_resume(self, job: int, lease: Lease) -> None:
         channel = self._jobs.get(job)
         if channel is not None:
-            channel.on_resume(epoch, base, shorter_path_slots)
+            channel.on_resume(lease)
 
     def on_failed(self, job: int, failure: JobFailed) -> None:
         channel = self._jobs.get(job)

@@ -19,6 +19,7 @@ from hostagent.controller.core.core import Controller
 from hostagent.controller.core.effects import Disconnect, Install, Log, Remove, Save, Send
 from hostagent.controller.core.model import SECOND_NS, Capacity, Settings
 from hostagent.controller.core.ports import PortOffer, offer_from
+from hostagent.controller.core.slots import Run
 from hostagent.controller.drivers.job import JobConfig
 from hostagent.protocol.services import session_pb2 as pb
 
@@ -74,8 +75,11 @@ class Rank:
             for message in (pb.ClientMessage(hello=hello), *self.pending.values()):
                 self._send(message)
 
-    def join(self, group: str, rank: int, size: int, service: pb.Service | None = None) -> Place:
-        place = self.places[group] = Place(pb.Join(group=group, rank=rank, size=size, service=service))
+    def join(
+        self, group: str, rank: int, size: int, service: pb.Service | None = None, share: int = 0, priority: int = 0
+    ) -> Place:
+        join = pb.Join(group=group, rank=rank, size=size, service=service, share=share, priority=priority)
+        place = self.places[group] = Place(join)
         self._ask(pb.ClientMessage(join=place.join))
         return place
 
@@ -184,7 +188,9 @@ class Rank:
     def _resume(self, received: pb.Resume, place: Place) -> None:
         if place.lease is not None and place.lease.epoch != received.epoch:
             assert received.base <= place.progress, "a rank is never asked to skip what it has not finished"
-            place.lease.epoch, place.lease.base = received.epoch, received.base
+            assert received.window <= place.lease.largest_window, "a rank has memory for no larger window"
+            for name in ("epoch", "base", "window", "first_slot"):
+                setattr(place.lease, name, getattr(received, name))
             place.resumed.append((received.epoch, received.base))
         place.frozen = False
         self._send(pb.ClientMessage(resumed=pb.Resumed(job=received.job, round=received.round)))
@@ -225,11 +231,13 @@ class Laboratory:
         self.ranks.append(made)
         return made
 
-    def group(self, size: int, name: str = "world", ranks: list[Rank] | None = None) -> list[Rank]:
+    def group(
+        self, size: int, name: str = "world", ranks: list[Rank] | None = None, share: int = 0, priority: int = 0
+    ) -> list[Rank]:
         """`size` ranks that join and lease; let time pass for the rest."""
         members = ranks or [self.rank(f"{name}-{number}") for number in range(size)]
         for number, member in enumerate(members):
-            member.join(name, number, size)
+            member.join(name, number, size, share=share, priority=priority)
             member.lease(name)
         return members
 
@@ -381,7 +389,7 @@ class Laboratory:
             is_current = (incarnation, connection) == (self.incarnation, self.connection_to_aggregator)
             if self.aggregator_up and is_current and self.up:
                 self.aggregator[entries.job] = entries
-                self._check_switch_slots()
+                self._check_slots()
                 self._at_controller(lambda: self.core.installed(entries.job, entries.epoch, self.now_ns))
 
         self._in_order("install", 0, arrive)
@@ -389,7 +397,9 @@ class Laboratory:
     def _remove(self, job: int) -> None:
         self.aggregator.pop(job, None)
 
-    def _check_switch_slots(self) -> None:
-        runs = [entries.switch_slots for entries in self.aggregator.values() if entries.switch_slots is not None]
-        taken = [slot for run in runs for slot in range(run.first, run.first + run.count)]
-        assert len(taken) == len(set(taken)), "no slot of the switch is two jobs' at any moment"
+    def _check_slots(self) -> None:
+        windows = [Run(entries.first_slot, entries.window) for entries in self.aggregator.values()]
+        at_switch = [entries.switch_slots for entries in self.aggregator.values() if entries.switch_slots is not None]
+        for runs in (windows, at_switch):
+            taken = [slot for run in runs for slot in range(run.first, run.first + run.count)]
+            assert len(taken) == len(set(taken)), "no slot is two jobs' at any moment"

@@ -64,6 +64,8 @@ class Schedule:
     delay_ticks: int = 1
     checksum: int = 0
     """1: frames have UDP checksums though nothing corrupts them."""
+    resizes: int = 0
+    """1: every epoch but the first draws a window, of at most ``window`` slots."""
 
 
 @dataclass(slots=True)
@@ -378,6 +380,10 @@ class Controller:
     base: int = 0
     epoch: int = 1
     is_installed: bool = False
+    window: int = 0
+
+    def __post_init__(self) -> None:
+        self.window = self.lab.schedule.window
 
     def act(self) -> None:
         lab, rng = self.lab, self.lab.rng
@@ -402,6 +408,8 @@ class Controller:
 
     def resume(self, rank: int) -> None:
         """A rank goes on in the new epoch."""
+        if self.lab.schedule.resizes:
+            self.lab.cores[rank].memory.set_window(self.window, 0)
         self.lab.cores[rank].resume(self.epoch, self.base, self.lab.now_ns)
         self.lab.pump(rank)
 
@@ -414,7 +422,10 @@ class Controller:
         """One step of installing the job; the first one begins an epoch."""
         self.epoch += 1
         self.base = min(self.lowest)
-        self.lab.aggregator.jobs[JOB] = replace(self.lab.job, epoch=self.epoch, base=self.base % 2**32)
+        if self.lab.schedule.resizes:
+            self.window = 1 << self.lab.rng.randrange(self.lab.job.window.bit_length())
+        job = replace(self.lab.job, epoch=self.epoch, base=self.base % 2**32, window=self.window)
+        self.lab.aggregator.jobs[JOB] = job
 
 
 def run(

@@ -32,6 +32,7 @@ class Network:
 
     size: int
     window: int = 8
+    largest_window: int = 8
     loses: Callable[[int, bytes], bool] = lambda port, frame: False
     """Whether a frame from a port is lost on its way in."""
     aggregator: ReferenceAggregator = field(default_factory=lambda: ReferenceAggregator(LANES))
@@ -66,6 +67,7 @@ class Network:
             epoch=self.epoch,
             base=self.base,
             window=self.window,
+            largest_window=self.largest_window,
             lanes=LANES,
             port="",
             port_number=rank + 1,
@@ -102,8 +104,8 @@ class Network:
         with self.lock:
             self.epoch, self.base = self.epoch + 1, min(lowest)
             self.install_job()
-        for channel in self.channels:
-            channel.on_resume(self.epoch, self.base)
+        for rank, channel in enumerate(self.channels):
+            channel.on_resume(self.lease(rank))
 
 
 @dataclass

@@ -29,7 +29,7 @@ import sys, time
 from hostagent.transport.session.session import SessionClient
 class Callbacks:
     def on_freeze(self, job): return 0
-    def on_resume(self, job, epoch, base, shorter_path_slots): pass
+    def on_resume(self, job, lease): pass
     def on_failed(self, job, cause): pass
     def on_collect(self, job): return {}
     def on_peer_left(self, job, rank, next_chunk): pass
@@ -52,7 +52,7 @@ class Rank:
         self.frozen.set()
         return 0
 
-    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
+    def on_resume(self, job: int, lease: Lease) -> None:
         pass
 
     def on_failed(self, job: int, failure: JobFailed) -> None:

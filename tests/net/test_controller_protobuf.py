@@ -39,7 +39,7 @@ import google.protobuf
 from hostagent.transport.session.session import SessionClient
 class Callbacks:
     def on_freeze(self, job): return 0
-    def on_resume(self, job, epoch, base, shorter_path_slots): pass
+    def on_resume(self, job, lease): pass
     def on_failed(self, job, cause): pass
     def on_collect(self, job): return {}
     def on_peer_left(self, job, rank, next_chunk): pass
@@ -58,7 +58,7 @@ class Callbacks:
     def on_freeze(self, job: int) -> int:
         return 0
 
-    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
+    def on_resume(self, job: int, lease: object) -> None:
         pass
 
     def on_failed(self, job: int, failure: JobFailed) -> None:

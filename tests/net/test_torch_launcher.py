@@ -195,6 +195,7 @@ def test_what_cannot_be_started_is_said_in_one_message(shared, arguments, status
     [
         ("NETSUM_STRAGGLERS", "abide", "NETSUM_STRAGGLERS is 'abide', must be wait, fail or proceed"),
         ("NETSUM_SHARE", "half", "NETSUM_SHARE='half': expected a whole number from 1 to 16"),
+        ("NETSUM_PRIORITY", "high", "NETSUM_PRIORITY='high': expected a whole number from -100 to 100"),
     ],
 )
 def test_a_wrong_variable_is_said_once_and_no_rank_starts(variable, value, message):

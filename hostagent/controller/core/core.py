@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hostagent.controller.core import departure, failure, membership, presence, restart, switch_slots
+from hostagent.controller.core import departure, failure, membership, presence, restart, shares
 from hostagent.controller.core.effects import Disconnect, Effect
 from hostagent.controller.core.lifecycle import JobState
 from hostagent.controller.core.model import Capacity, Job, Member, Presence, Process, Settings
@@ -198,7 +198,7 @@ class Controller:
         if job.investigation is not None and world.now_ns >= job.investigation.deadline_ns:
             failure.conclude(world, job)
         restart.overdue(world, job)
-        if switch_slots.is_to_change(world, job):
+        if shares.is_to_change(world, job):
             restart.start_round(world, job, is_restart=False)
         lingers = any(member.presence is Presence.LEAVING for member in job.members.values())
         if number in world.jobs and (lingers or job.is_vacant):

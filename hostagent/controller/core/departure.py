@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostagent.controller.core import switch_slots
+from hostagent.controller.core import shares
 from hostagent.controller.core.effects import Log, Remove
 from hostagent.controller.core.lifecycle import HAS_LEASE, JobState
 from hostagent.controller.core.model import Job, Member, Presence, World
@@ -81,15 +81,19 @@ def _left(job: int, request: int) -> pb.ServerMessage:
 def _end(world: World, job: Job) -> None:
     """Everything the job had goes back."""
     del world.jobs[job.job]
-    if job.window:
-        world.slots.release(job.first_slot)
-        switch_slots.give_back(world, job)
-        world.effects.append(Remove(job.job))
+    if job.has_slots:
+        free_slots(world, job)
     world.ended = [*world.ended, job][-ENDED_KEPT:]
     for member in job.members.values():
         forget_process(world, member.process)
     world.effects.append(Log(f"{job} has ended"))
     save(world)
+
+
+def free_slots(world: World, job: Job) -> None:
+    """The job is over; the aggregator forgets it before it hears of any other that gets the slots."""
+    shares.give_back(world, job)
+    world.effects.append(Remove(job.job))
 
 
 def forget_process(world: World, token: int) -> None:

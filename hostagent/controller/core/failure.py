@@ -14,7 +14,10 @@ def fail_job(world: World, job: Job, cause: str, ending: pb.Failed.Ending = pb.F
     """Ends the job; the first cause stays, and what its ranks can do about it."""
     if job.state is JobState.FAILED:
         return
+    had_slots = job.has_slots
     job.advance(JobEvent.FAIL)
+    if had_slots and not job.has_slots:
+        departure.free_slots(world, job)
     job.cause, job.ending = cause, ending
     job.investigation = None
     world.log(f"job {job.job} has failed: {cause}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hostagent.controller.core import departure, failure, messages, switch_slots
+from hostagent.controller.core import departure, failure, messages, shares
 from hostagent.controller.core.effects import Install
 from hostagent.controller.core.lifecycle import JobEvent, JobState
 from hostagent.controller.core.messages import Reason
 from hostagent.controller.core.model import Capacity, Job, Member, Presence, Waiter, World
 from hostagent.controller.core.ports import SWITCH_IP, SWITCH_MAC, NoPort
-from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotsExhausted
+from hostagent.controller.core.slots import SMALLEST_WINDOW
 from hostagent.controller.drivers.job import Child, JobConfig
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
@@ -22,6 +22,10 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
     job = _open_job(world, message.group, message.rank)
     if not problem and job is not None and job.size != message.size:
         problem = f"rank {message.rank} says the group has {message.size} ranks, others said {job.size}"
+    terms = share_of(message), message.priority
+    if not problem and job is not None and (job.share, job.priority) != terms:
+        others = f"share {job.share} and priority {job.priority}"
+        problem = f"rank {message.rank} has share {terms[0]} and priority {terms[1]}, others have {others}"
     service = service_of(message)
     if not problem and job is not None and job.service != service:
         problem = f"rank {message.rank} names another service, nonce, weight, quota or number of workers than others"
@@ -35,6 +39,7 @@ def join(world: World, process: int, request: int, message: pb.Join) -> None:
     if job is None:
         job = _new_job(world, message.group, message.size)
         job.service = service
+        job.share, job.priority = terms
     if held is None:
         job.members[message.rank] = Member(message.rank, process, str(world.processes[process]))
         save(world)
@@ -49,6 +54,11 @@ def _problem_with(world: World, message: pb.Join) -> str:
     if message.rank >= message.size:
         return f"rank {message.rank} of {message.size}"
     return ""
+
+
+def share_of(message: pb.Join) -> int:
+    """The job's share of slots."""
+    return message.share or 1
 
 
 def service_of(message: pb.Join) -> ServiceTerms | None:
@@ -99,7 +109,7 @@ def request_lease(world: World, process: int, request: int, message: pb.LeaseReq
 
 def progress(world: World, job: Job) -> None:
     """Takes a job as far as it can go now; harmless at any time."""
-    if job.state is JobState.GATHERING and job.waiters and not job.missing_ranks and world.ready:
+    if job.awaits_slots and world.ready:
         _allocate(world, job)
     if job.state is JobState.RUNNING:
         for rank, waiter in job.waiters.items():
@@ -117,22 +127,14 @@ def _allocate(world: World, job: Job) -> None:
             return
         _exhausted(world, job, f"all {world.capacity.rows} jobs that the aggregator can hold at a time are taken")
         return
-    try:
-        for rank in range(job.size):
-            process = world.processes[job.members[rank].process]
-            world.ports.assign(process.token, _kinds(world, process.host, process.transports), process.port)
-    except NoPort as error:
+    if problem := assign_ports(world, job):
         if any(world.processes[owner].connection is None for owner in world.ports.owner.values()):
             return  # one that is away will be back or forgotten soon; the timer looks again
-        local = any(offer.kind == "shm" for offer in world.ports.offers.values())
-        hint = f" (shm ports are for processes on {world.settings.host} alone)" if local else ""
-        elsewhere = process.host != world.settings.host
-        _exhausted(world, job, f"rank {rank} ({job.members[rank].name}): {error}{hint if elsewhere else ''}")
+        _exhausted(world, job, problem)
         return
-    try:
-        job.first_slot, job.window = world.slots.lease()
-    except SlotsExhausted:
-        if _is_leaving(world):
+    run = shares.lease(world, job)
+    if run is None:
+        if _is_leaving(world) or shares.may_lend(world):
             return
         advice = "close process groups and optimizers that are done with, or start with a smaller --max-window"
         if world.slots.total < SMALLEST_WINDOW:
@@ -140,7 +142,8 @@ def _allocate(world: World, job: Job) -> None:
         slots = f"fewer than {SMALLEST_WINDOW} of the aggregator's {world.slots.total} slots are free"
         _exhausted(world, job, f"{slots}: {advice}")
         return
-    job.row = row
+    job.row, job.first_slot, job.window = row, run.first, run.count
+    job.largest_window = shares.largest_window(world, job)
     job.advance(JobEvent.COMPLETE)
     for member in job.members.values():
         if not world.is_active(member.process):
@@ -148,9 +151,23 @@ def _allocate(world: World, job: Job) -> None:
     install(world, job)
 
 
+def assign_ports(world: World, job: Job) -> str:
+    """A port for every rank that has none; why one cannot have any, or ""."""
+    for rank in range(job.size):
+        process = world.processes[job.members[rank].process]
+        try:
+            world.ports.assign(process.token, _kinds(world, process.host, process.transports), process.port)
+        except NoPort as error:
+            local = any(offer.kind == "shm" for offer in world.ports.offers.values())
+            hint = f" (shm ports are for processes on {world.settings.host} alone)" if local else ""
+            elsewhere = process.host != world.settings.host
+            return f"rank {rank} ({job.members[rank].name}): {error}{hint if elsewhere else ''}"
+    return ""
+
+
 def _is_leaving(world: World) -> bool:
     """A job that somebody has left lingers; it may give its slots back soon. The timer looks again."""
-    leased = (job for job in world.jobs.values() if job.window)
+    leased = (job for job in world.jobs.values() if job.has_slots)
     return any(member.presence is Presence.LEAVING for job in leased for member in job.members.values())
 
 
@@ -177,7 +194,7 @@ def _free_row(world: World, job: int, rows: int) -> int | None:
 
 def _exhausted(world: World, job: Job, why: str) -> None:
     job.exhausted = True
-    taken = ", ".join(f"{other.label!r} has {other.window}" for other in world.jobs.values() if other.window)
+    taken = ", ".join(f"{other.label!r} has {other.window}" for other in world.jobs.values() if other.has_slots)
     text = f"no room for {job} on the aggregator: {why}" + (f" ({taken})" if taken else "")
     failure.fail_job(world, job, text, pb.Failed.REFUSED)
 
@@ -191,7 +208,7 @@ def install(world: World, job: Job) -> None:
     """Installs the job under a new epoch, now or when the aggregator is ready."""
     if not world.ready:
         return
-    switch_slots.grant(world, job)
+    shares.grant(world, job)
     job.epoch = world.take_epoch()
     job.install_deadline_ns = world.now_ns + world.settings.limits.aggregator_ns
     save(world)

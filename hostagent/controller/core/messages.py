@@ -30,6 +30,7 @@ def freeze(job: Job) -> pb.ServerMessage:
 def resume(job: Job) -> pb.ServerMessage:
     """Announces the new epoch to a rank."""
     message = pb.Resume(job=job.job, round=job.round.number, epoch=job.epoch, base=job.base)
+    message.window, message.first_slot = job.window, job.first_slot
     message.shorter_path_slots = _shorter_path_slots(job)
     return pb.ServerMessage(resume=message)
 
@@ -46,6 +47,7 @@ def lease(world: World, job: Job, rank: int, request: int) -> pb.ServerMessage:
         epoch=job.epoch,
         base=job.base,
         window=job.window,
+        largest_window=job.largest_window,
         lanes=world.capacity.lanes,
         port=port.host_end,
         host_mac=port.host_mac,

@@ -177,8 +177,14 @@ class Job:
     switch_run: Run | None = None
     """With an overflow server: what the job has at the switch since the latest installation. ``first_slot`` is the
     server's then."""
-    old_switch_run: Run | None = None
-    """What it had there before; leased until the switch has the job under the current epoch."""
+    old_run: Run | None = None
+    """What it had before of the slots that jobs share (`shares`); leased until the aggregator has the job under the
+    current epoch."""
+    largest_window: int = 0
+    """The most that ``window`` may ever be; ranks have memory for that many."""
+    share: int = 1
+    priority: int = 0
+    """Larger is first."""
     epoch: int = 0
     base: int = 0
     restarts: int = 0
@@ -206,6 +212,17 @@ class Job:
     def advance(self, event: JobEvent) -> None:
         """Moves as the table says."""
         self.state = next_state(self.state, event)
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether slots are leased for it: a failed job has given them back, but not those of a server that has its
+        weights."""
+        return self.window > 0 and (self.state is not JobState.FAILED or self.service is not None)
+
+    @property
+    def awaits_slots(self) -> bool:
+        """Whether nothing else is missing."""
+        return self.state is JobState.GATHERING and bool(self.waiters) and not self.missing_ranks
 
     @property
     def missing_ranks(self) -> tuple[int, ...]:
@@ -246,6 +263,8 @@ class World:
     lost_ns: int = 0
     """Since when it isn't ready."""
     started_ns: int = 0
+    rebuilding_until_ns: int = 0
+    """Until then ranks may come with jobs, and their slots, that are unknown here: what is free may be somebody's."""
     processes: dict[int, Process] = field(default_factory=dict)
     jobs: dict[int, Job] = field(default_factory=dict)
     ended: list[Job] = field(default_factory=list)

@@ -12,6 +12,7 @@ from hostagent.controller.core import departure, failure, membership, messages, 
 from hostagent.controller.core.effects import Disconnect
 from hostagent.controller.core.lifecycle import HAS_LEASE, JobState
 from hostagent.controller.core.model import SECOND_NS, Job, Member, Presence, Process, World
+from hostagent.controller.core.slots import Run
 from hostagent.controller.persistence import save
 from hostagent.protocol.services import session_pb2 as pb
 from hostagent.transport.session.terms import label_of
@@ -36,8 +37,10 @@ def _announced(world: World, process: Process, announcement: pb.Announcement) ->
     """Merges a rank's view of a job with the controller's."""
     found = departure.find(world, process.token, announcement.job) or _adopt(world, process, announcement)
     leased = announcement.HasField("lease")
-    if found is not None and leased and found[0].state is JobState.GATHERING:
-        found = found if _rebuild(world, process, found[0], announcement.lease) else None
+    unknown_lease = found is not None and leased and found[0].state is JobState.GATHERING
+    if found is not None and unknown_lease and not _rebuild(world, process, found[0], announcement.lease):
+        failure.fail_job(world, found[0], _ended(world, announcement).cause)
+        return
     if found is None:
         world.send(process.token, pb.ServerMessage(failed=_ended(world, announcement)))
         return
@@ -69,8 +72,10 @@ def _adopt(world: World, process: Process, announcement: pb.Announcement) -> tup
     if job is None:
         job = world.jobs[announcement.job] = Job(announcement.job, join.group, join.size)
         job.service = membership.service_of(join)
+        job.share, job.priority = membership.share_of(join), join.priority
         world.log(f"{job} is unknown here and rebuilt from what its ranks say")
     job.members[join.rank] = Member(join.rank, process.token, str(process))
+    world.rebuilding_until_ns = world.started_ns + world.settings.limits.detached_at_most_ns
     world.next_epoch = max(world.next_epoch, announcement.lease.epoch % 0xFFFF_FFFF + 1)
     save(world)
     return job, job.members[join.rank]
@@ -87,10 +92,15 @@ def _rebuild(world: World, process: Process, job: Job, lease: pb.Lease) -> bool:
 def _take_lease(world: World, job: Job, lease: pb.Lease) -> bool:
     if world.capacity is None:
         world.slots.total = max(world.slots.total, lease.first_slot + lease.window)
-    if not world.slots.reserve(lease.first_slot, lease.window):
+    run = Run(lease.first_slot, lease.window)
+    if not world.slots.reserve(run.first, run.count):  # somebody who had been told later has them: others will do
+        run = world.slots.lease_at_most(lease.window)
+    if run.count < world.slots.least_lease:
+        world.slots.give_back(run)
         return False
     job.state = JobState.RUNNING
-    job.row, job.first_slot, job.window = lease.row, lease.first_slot, lease.window
+    job.row, job.first_slot, job.window = lease.row, run.first, run.count
+    job.largest_window = lease.largest_window or lease.window
     job.epoch, job.base = lease.epoch, lease.base
     return True
 

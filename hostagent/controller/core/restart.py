@@ -8,7 +8,7 @@ the job.
 
 from __future__ import annotations
 
-from hostagent.controller.core import departure, failure, membership, messages, switch_slots
+from hostagent.controller.core import departure, failure, membership, messages, shares
 from hostagent.controller.core.lifecycle import AWAITS_INSTALLATION, HAS_LEASE, JobEvent, JobState
 from hostagent.controller.core.model import SECOND_NS, Capacity, Job, Limits, Presence, Round, World
 from hostagent.controller.persistence import save
@@ -97,6 +97,10 @@ def _collected(world: World, job: Job, base: int) -> None:
         text = f"rank {gone[0].rank} had left when the aggregator lost its state, and chunk {base} needs it again"
         failure.fail_job(world, job, text)
         return
+    # a controller that was told of the job by other ranks knows of no port of one that its lease had not reached
+    if problem := membership.assign_ports(world, job):
+        failure.fail_job(world, job, f"restart of {job}: {problem}")
+        return
     job.base = base
     job.advance(JobEvent.ALL_FROZEN)
     membership.install(world, job)
@@ -109,7 +113,7 @@ def installed(world: World, number: int, epoch: int) -> None:
         return
     job.advance(JobEvent.INSTALLED)
     job.install_deadline_ns = 0
-    switch_slots.settle(world, job)
+    shares.settle(world, job)
     job.round.deadline_ns = world.now_ns + world.settings.limits.answer_ns
     save(world)
     if job.state is JobState.RESUMING:

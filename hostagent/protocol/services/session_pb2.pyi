@@ -67,16 +67,20 @@ class Announcement(_message.Message):
     def __init__(self, join: _Optional[_Union[Join, _Mapping]] = ..., job: _Optional[int] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ..., frozen: _Optional[bool] = ...) -> None: ...
 
 class Join(_message.Message):
-    __slots__ = ("group", "rank", "size", "service")
+    __slots__ = ("group", "rank", "size", "service", "share", "priority")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     SERVICE_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     group: str
     rank: int
     size: int
     service: Service
-    def __init__(self, group: _Optional[str] = ..., rank: _Optional[int] = ..., size: _Optional[int] = ..., service: _Optional[_Union[Service, _Mapping]] = ...) -> None: ...
+    share: int
+    priority: int
+    def __init__(self, group: _Optional[str] = ..., rank: _Optional[int] = ..., size: _Optional[int] = ..., service: _Optional[_Union[Service, _Mapping]] = ..., share: _Optional[int] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class Service(_message.Message):
     __slots__ = ("name", "nonce", "weight", "quota_bytes", "workers")
@@ -255,7 +259,7 @@ class Joined(_message.Message):
     def __init__(self, job: _Optional[int] = ...) -> None: ...
 
 class Lease(_message.Message):
-    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row", "message_checksum", "forwards_messages", "aggregator", "shorter_path_slots")
+    __slots__ = ("job", "child", "children", "epoch", "base", "window", "lanes", "port", "host_mac", "host_ip", "switch_mac", "switch_ip", "zero_checksum_allowed", "short_no_data", "port_number", "first_slot", "row", "message_checksum", "forwards_messages", "aggregator", "shorter_path_slots", "largest_window")
     JOB_FIELD_NUMBER: _ClassVar[int]
     CHILD_FIELD_NUMBER: _ClassVar[int]
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
@@ -277,6 +281,7 @@ class Lease(_message.Message):
     FORWARDS_MESSAGES_FIELD_NUMBER: _ClassVar[int]
     AGGREGATOR_FIELD_NUMBER: _ClassVar[int]
     SHORTER_PATH_SLOTS_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_WINDOW_FIELD_NUMBER: _ClassVar[int]
     job: int
     child: int
     children: int
@@ -298,7 +303,8 @@ class Lease(_message.Message):
     forwards_messages: bool
     aggregator: str
     shorter_path_slots: int
-    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ..., message_checksum: _Optional[bool] = ..., forwards_messages: _Optional[bool] = ..., aggregator: _Optional[str] = ..., shorter_path_slots: _Optional[int] = ...) -> None: ...
+    largest_window: int
+    def __init__(self, job: _Optional[int] = ..., child: _Optional[int] = ..., children: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., lanes: _Optional[int] = ..., port: _Optional[str] = ..., host_mac: _Optional[int] = ..., host_ip: _Optional[int] = ..., switch_mac: _Optional[int] = ..., switch_ip: _Optional[int] = ..., zero_checksum_allowed: _Optional[bool] = ..., short_no_data: _Optional[bool] = ..., port_number: _Optional[int] = ..., first_slot: _Optional[int] = ..., row: _Optional[int] = ..., message_checksum: _Optional[bool] = ..., forwards_messages: _Optional[bool] = ..., aggregator: _Optional[str] = ..., shorter_path_slots: _Optional[int] = ..., largest_window: _Optional[int] = ...) -> None: ...
 
 class Refused(_message.Message):
     __slots__ = ("reason", "text", "missing_ranks", "ending")
@@ -335,18 +341,22 @@ class Freeze(_message.Message):
     def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ...) -> None: ...
 
 class Resume(_message.Message):
-    __slots__ = ("job", "round", "epoch", "base", "shorter_path_slots")
+    __slots__ = ("job", "round", "epoch", "base", "shorter_path_slots", "window", "first_slot")
     JOB_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     BASE_FIELD_NUMBER: _ClassVar[int]
     SHORTER_PATH_SLOTS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    FIRST_SLOT_FIELD_NUMBER: _ClassVar[int]
     job: int
     round: int
     epoch: int
     base: int
     shorter_path_slots: int
-    def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., shorter_path_slots: _Optional[int] = ...) -> None: ...
+    window: int
+    first_slot: int
+    def __init__(self, job: _Optional[int] = ..., round: _Optional[int] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., shorter_path_slots: _Optional[int] = ..., window: _Optional[int] = ..., first_slot: _Optional[int] = ...) -> None: ...
 
 class Failed(_message.Message):
     __slots__ = ("job", "cause", "ending")
@@ -429,7 +439,7 @@ class StatusReply(_message.Message):
     def __init__(self, aggregator: _Optional[str] = ..., aggregator_ready: _Optional[bool] = ..., aggregator_problem: _Optional[str] = ..., slots: _Optional[int] = ..., slots_free: _Optional[int] = ..., lanes: _Optional[int] = ..., jobs: _Optional[_Iterable[_Union[JobStatus, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[PortStatus, _Mapping]]] = ..., forwards_messages: _Optional[bool] = ..., switch_slots: _Optional[int] = ..., switch_slots_free: _Optional[int] = ...) -> None: ...
 
 class JobStatus(_message.Message):
-    __slots__ = ("job", "group", "size", "state", "cause", "epoch", "base", "window", "first_slot", "restarts", "members", "switch_slots")
+    __slots__ = ("job", "group", "size", "state", "cause", "epoch", "base", "window", "first_slot", "restarts", "members", "switch_slots", "share", "priority")
     JOB_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
@@ -442,6 +452,8 @@ class JobStatus(_message.Message):
     RESTARTS_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     SWITCH_SLOTS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     job: int
     group: str
     size: int
@@ -454,7 +466,9 @@ class JobStatus(_message.Message):
     restarts: int
     members: _containers.RepeatedCompositeFieldContainer[MemberStatus]
     switch_slots: int
-    def __init__(self, job: _Optional[int] = ..., group: _Optional[str] = ..., size: _Optional[int] = ..., state: _Optional[str] = ..., cause: _Optional[str] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., first_slot: _Optional[int] = ..., restarts: _Optional[int] = ..., members: _Optional[_Iterable[_Union[MemberStatus, _Mapping]]] = ..., switch_slots: _Optional[int] = ...) -> None: ...
+    share: int
+    priority: int
+    def __init__(self, job: _Optional[int] = ..., group: _Optional[str] = ..., size: _Optional[int] = ..., state: _Optional[str] = ..., cause: _Optional[str] = ..., epoch: _Optional[int] = ..., base: _Optional[int] = ..., window: _Optional[int] = ..., first_slot: _Optional[int] = ..., restarts: _Optional[int] = ..., members: _Optional[_Iterable[_Union[MemberStatus, _Mapping]]] = ..., switch_slots: _Optional[int] = ..., share: _Optional[int] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class MemberStatus(_message.Message):
     __slots__ = ("rank", "pid", "host", "port_number", "state")

@@ -58,8 +58,9 @@ FIRST_HOLD_ROUNDS, MOST_HOLD_ROUNDS = 8, 1024
 
 @njit
 def reset_congestion(core: Any, now_ns: int) -> None:
-    """Nothing is in flight; the congestion window stays."""
+    """Nothing is in flight; the congestion window stays, as far as the window allows."""
     core.in_flight = 0
+    core.congestion_window = min(core.congestion_window, core.window)
     if core.smoothed_rtt_ns == 0:
         core.slow_start = 1
         core.congestion_window = FIRST_WINDOW

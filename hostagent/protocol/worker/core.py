@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,8 @@ class CoreSettings:
     """Compute the UDP checksum, and insist on it in answers."""
     short_no_data: bool = True
     """Whether contributions without data may come without lanes."""
+    largest_window: int = 0
+    """The most that the window may become in later epochs; a power of two, the same on every rank. 0: what it is."""
     shorter_path_slots: int = 0
     """Of the window's slots the first ones, whose results come by a shorter path; 0: all come by one."""
     minimum_rto_ns: int = MINIMUM_RTO_NS
@@ -73,10 +75,12 @@ class CoreSettings:
     """Operations that may be submitted and not yet reported; a power of two."""
 
     def __post_init__(self) -> None:
-        for name in ("window", "operation_ring"):
+        for name in ("window", "largest_window", "operation_ring"):
             value = getattr(self, name)
-            if value < 1 or value & (value - 1):
+            if value & (value - 1) or (value < 1 and name != "largest_window"):
                 raise ValueError(f"{name} is {value}, must be a power of two")
+        if self.window > (self.largest_window or self.window):
+            raise ValueError(f"window is {self.window}, must be at most largest_window, {self.largest_window}")
         if not 4 <= self.lanes <= 0xFFFF:
             raise ValueError(f"lanes is {self.lanes}, must be 4 to 65535")
         if not 1 <= self.workers <= MAXIMUM_WORKERS:
@@ -87,9 +91,9 @@ class CoreSettings:
             raise ValueError("epoch is 0, must be 1 or more")
 
 
-def ring_chunks(window: int) -> int:
+def ring_chunks(largest_window: int) -> int:
     """Chunks a core keeps, and frames its pool must have: (a + 1) windows of retention, rounded up to a power of 2."""
-    return max((RUN_AHEAD_WINDOWS + 2) * window, SMALLEST_RING)
+    return max((RUN_AHEAD_WINDOWS + 2) * largest_window, SMALLEST_RING)
 
 
 def frame_stride_bytes(lanes: int) -> int:
@@ -122,8 +126,9 @@ class CoreMemory:
             raise ValueError(
                 f"frames {stride_bytes} bytes apart cannot hold {full_frame_bytes(settings.lanes)} bytes each"
             )
+        settings = replace(settings, largest_window=settings.largest_window or settings.window)
         self.settings = settings
-        ring, lanes = ring_chunks(settings.window), settings.lanes
+        ring, lanes = ring_chunks(settings.largest_window), settings.lanes
         sizes = {
             "core": CORE.itemsize,
             "chunks": ring * CHUNK.itemsize,
@@ -175,7 +180,7 @@ class CoreMemory:
             "rto_ns": max(FIRST_RTO_NS, settings.minimum_rto_ns),
         }
         names = ("job", "child", "workers", "lanes", "window", "short_no_data", "checksum", "minimum_rto_ns", "share")
-        others = ("operation_ring", "shorter_path_slots")
+        others = ("largest_window", "operation_ring", "shorter_path_slots")
         values |= {name: int(getattr(settings, name)) for name in (*names, *others)}
         values |= dict.fromkeys(("low", "floor", "top", "numbered_end"), settings.base)
         for name, value in values.items():
@@ -188,6 +193,11 @@ class CoreMemory:
             start = build_frame(Frame(settings.addresses, header, lanes))[:LANES_AT]
             self._block[offset : offset + LANES_AT] = np.frombuffer(start, np.uint8)
             offset += TEMPLATE_STRIDE
+
+    def set_window(self, window: int, shorter_path_slots: int) -> None:
+        """The window of the next epoch, while the core is frozen: nobody reads it then. Raises ValueError."""
+        self.settings = replace(self.settings, window=window, shorter_path_slots=shorter_path_slots)
+        self.record["window"], self.record["shorter_path_slots"] = window, shorter_path_slots
 
     def statistics(self) -> dict[str, int]:
         """Counters since the core was made, by the names of ``STATISTICS`` and ``rejected_`` REASONS; chunks by latency

@@ -195,7 +195,7 @@ def cut(core: Any, operation: Any) -> None:
     elif operation.kind == QUERY:
         operation.chunks = 0
     operation.lead = 1 if is_served(operation) else 0
-    operation.group_chunks = group_size(core.lanes, core.window)
+    operation.group_chunks = group_size(core.lanes, core.largest_window)
     if operation.exact == BY_RANGE:
         operation.group_chunks = group_blocks(core.lanes)
     has_exponents = operation.exact == BY_RANGE or (is_float_sum(operation) and operation.exact == ROUNDED)

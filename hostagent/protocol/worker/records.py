@@ -58,7 +58,9 @@ STATISTICS = (
 CORE = np.dtype(
     [
         # what the lease says
-        *_integers("job", "child", "workers", "workers_log2", "lanes", "window", "ahead", "epoch", "base"),
+        *_integers(
+            "job", "child", "workers", "workers_log2", "lanes", "window", "largest_window", "ahead", "epoch", "base"
+        ),
         *_integers("short_no_data", "checksum", "minimum_rto_ns", "share"),
         # memory
         *_integers("address", "fill_function", "store_function", "served_fill_function", "served_store_function"),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostagent.protocol.services import session_pb2 as pb
-from hostagent.protocol.services.aggregator import ServiceTerms
 from hostagent.transport.errors import Cause
 from hostagent.transport.session.terms import (
     JobFailed,
@@ -80,9 +79,10 @@ class JobRecord:
         return pb.ClientMessage(statistics=pb.Statistics(job=self.membership.job, counters=counters))
 
 
-def join_message(group: str, rank: int, size: int, service: ServiceTerms | None) -> pb.Join:
+def join_message(member: Membership) -> pb.Join:
     """Enters a rank into a group."""
-    join = pb.Join(group=group, rank=rank, size=size)
+    join = pb.Join(group=member.group, rank=member.rank, size=member.size, share=member.share, priority=member.priority)
+    service = member.service
     if service is not None:
         join.service.name, join.service.nonce = service.name, service.nonce
         join.service.weight, join.service.quota_bytes = service.weight, service.quota_bytes
@@ -93,11 +93,9 @@ def join_message(group: str, rank: int, size: int, service: ServiceTerms | None)
 def announce(record: JobRecord) -> pb.Announcement:
     """What a controller that may have forgotten everything must hear of a job."""
     member = record.membership
-    join = join_message(member.group, member.rank, member.size, member.service)
-    announcement = pb.Announcement(join=join, job=member.job, frozen=record.frozen)
-    if record.lease is not None and record.announced_lease is not None:
+    announcement = pb.Announcement(join=join_message(member), job=member.job, frozen=record.frozen)
+    if record.announced_lease is not None:
         announcement.lease.CopyFrom(record.announced_lease)
-        announcement.lease.epoch, announcement.lease.base = record.lease.epoch, record.lease.base
     return announcement
 
 
@@ -110,6 +108,7 @@ def lease_from(message: pb.Lease, heartbeat: tuple[str, int], token: int) -> Lea
         epoch=message.epoch,
         base=message.base,
         window=message.window,
+        largest_window=message.largest_window,
         lanes=message.lanes,
         port=message.port,
         port_number=message.port_number,

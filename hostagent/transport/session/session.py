@@ -78,6 +78,9 @@ __all__ = [
 ANSWER_MARGIN_S = 5.0
 """How much longer than the controller's own time-out a request waits for the controller to say so."""
 
+RESUMED_TERMS = ("epoch", "base", "window", "shorter_path_slots")
+"""What a resumption changes of a lease."""
+
 
 class SessionCallbacks(Protocol):
     """What the controller asks of a rank, called on the session thread, one at a time. They should return at once."""
@@ -85,8 +88,8 @@ class SessionCallbacks(Protocol):
     def on_freeze(self, job: int) -> int:
         """Stop sending for the job; returns its lowest unfinished chunk (64 bits). May come again while frozen."""
 
-    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
-        """Send again from chunk `base` (never above what on_freeze returned) under the new epoch; see `Lease`."""
+    def on_resume(self, job: int, lease: Lease) -> None:
+        """Send again from chunk `lease.base` (never above what on_freeze returned), under the lease's new terms."""
 
     def on_failed(self, job: int, failure: JobFailed) -> None:
         """The job has ended; everything in flight or submitted later raises `failure`. Comes once per job."""
@@ -108,7 +111,8 @@ class _Pending:
 
     message: pb.ClientMessage
     attach: Callable[[Lease], None] | None = None
-    service: ServiceTerms | None = None
+    member: Membership | None = None
+    """Of a request to join: everything but the job's number."""
     answer: pb.ServerMessage | None = None
     error: SessionError | None = None
     done: threading.Event = field(default_factory=threading.Event)
@@ -127,18 +131,22 @@ class SessionClient:
         host: str | None = None,
         reconnect_timeout_s: float = 30.0,
         port: int = 0,
+        share: int = 1,
+        priority: int = 0,
     ):
         """Starts connecting to HOST:PORT and returns at once.
 
         `transports`: port kinds this process can attach to, the best first. `host`: identity of this machine (default:
         host_identity()); shm ports are given only where it equals the controller's. `reconnect_timeout_s`: how long
-        the controller may be away before every job here fails. `port`: the number of the one to have; 0: any.
+        the controller may be away before every job here fails. `port`: the number of the one to have; 0: any. `share`,
+        `priority`: of all groups here for slots.
         """
         self._controller = controller_address
         self._host_name, _, listening = controller_address.rpartition(":")
         if not self._host_name or not listening.isdecimal():
             raise SessionError(f"controller address {controller_address!r}: expected HOST:PORT")
         self._callbacks = callbacks
+        self._share, self._priority = share, priority
         self._token = secrets.randbits(64) | 1
         self._hello = pb.Hello(
             process=self._token, host=host or host_identity(), pid=os.getpid(), transports=transports, port=port
@@ -164,8 +172,9 @@ class SessionClient:
         works on, at a rack server.
         Raises SessionRefused where another process holds the rank or gave another size, ControllerLost at the time-out.
         """
-        message = pb.ClientMessage(join=join_message(group, rank, size, service))
-        answer = self._request(_Pending(message, service=service), timeout_s, f"joining group {group!r}")
+        member = Membership(0, group, rank, size, service, self._share, self._priority)
+        message = pb.ClientMessage(join=join_message(member))
+        answer = self._request(_Pending(message, member=member), timeout_s, f"joining group {group!r}")
         return self._jobs[answer.joined.job].membership
 
     def lease(
@@ -321,8 +330,8 @@ class SessionClient:
             return
         match message.WhichOneof("body"):
             case "joined":
-                asked = pending.message.join
-                member = Membership(message.joined.job, asked.group, asked.rank, asked.size, pending.service)
+                assert pending.member is not None, "it asked to join"
+                member = replace(pending.member, job=message.joined.job)
                 self._jobs.setdefault(member.job, JobRecord(member))
             case "lease":
                 pending.error = self._leased(message.lease, pending.attach)
@@ -368,10 +377,12 @@ class SessionClient:
         if record is None or record.cause is not None:
             return
         if record.lease is not None and record.lease.epoch != message.epoch:
-            slots = message.shorter_path_slots
-            record.lease = replace(record.lease, epoch=message.epoch, base=message.base, shorter_path_slots=slots)
+            changes = {name: getattr(message, name) for name in RESUMED_TERMS}
+            record.lease = replace(record.lease, **changes)
+            assert record.announced_lease is not None, "it has a lease"
+            record.announced_lease.MergeFrom(pb.Lease(**changes, first_slot=message.first_slot))
             try:
-                self._callbacks.on_resume(message.job, message.epoch, message.base, slots)
+                self._callbacks.on_resume(message.job, record.lease)
             except Exception as error:
                 self.fail(message.job, f"it could not resume after a restart of the aggregator: {error!r}")
                 return

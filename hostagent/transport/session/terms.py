@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass
 
 from hostagent.protocol.services.aggregator import ServiceTerms
-from hostagent.protocol.window import LARGEST_SHARE
+from hostagent.protocol.window import LARGEST_PRIORITY, LARGEST_SHARE
 from hostagent.transport.errors import Cause
 
 HEARTBEAT = struct.Struct("!8sQQ")
@@ -76,6 +76,9 @@ class Membership:
     size: int
     service: ServiceTerms | None = None
     """The service at a rack server that holds the group's weights; None: the group only sums."""
+    share: int = 1
+    priority: int = 0
+    """For slots; see SHARE_VARIABLE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,9 @@ class Lease:
     base: int
     """First chunk of the epoch, counted in 64 bits; 0 in a new job."""
     window: int
-    """W: slots leased, a power of two."""
+    """W: slots leased, a power of two; replaced by each `on_resume`."""
+    largest_window: int
+    """The most that it may become; so many chunks make a group of exponents, and have memory."""
     lanes: int
     port: str
     """How to attach, in the `--port` notation of the host's end: "shm:NAME" or "udp:LOCAL,REMOTE" (LOCAL's port may be
@@ -156,7 +161,10 @@ def requested_port() -> int:
 
 
 SHARE_VARIABLE = "NETSUM_SHARE"
-"""Share that this process' jobs have of a queue that marks, as a multiple of a TCP flow's; the same on every rank."""
+"""Share that this process' jobs have of the aggregator's slots, in proportion to those of other jobs, and of a queue
+that marks, as a multiple of a TCP flow's; the same on every rank."""
+PRIORITY_VARIABLE = "NETSUM_PRIORITY"
+"""Priority of this process' jobs for slots, larger first; the same on every rank."""
 
 
 def requested_share() -> int:
@@ -164,6 +172,15 @@ def requested_share() -> int:
     text = os.environ.get(SHARE_VARIABLE) or "1"
     if not text.isdecimal() or not 1 <= int(text) <= LARGEST_SHARE:
         raise SessionError(f"{SHARE_VARIABLE}={text!r}: expected a whole number from 1 to {LARGEST_SHARE}")
+    return int(text)
+
+
+def requested_priority() -> int:
+    """NETSUM_PRIORITY; 0 where there is none. Raises SessionError."""
+    text = os.environ.get(PRIORITY_VARIABLE) or "0"
+    if not text.removeprefix("-").isdecimal() or abs(int(text)) > LARGEST_PRIORITY:
+        wanted = f"a whole number from -{LARGEST_PRIORITY} to {LARGEST_PRIORITY}"
+        raise SessionError(f"{PRIORITY_VARIABLE}={text!r}: expected {wanted}")
     return int(text)
 
 

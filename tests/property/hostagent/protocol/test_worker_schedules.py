@@ -36,6 +36,7 @@ def draw(seed: int) -> Schedule:
         special=0.3,
         exact=0.3,
         base=rng.choice((0, 2**32 - 20, 2**40 - 5)),
+        resizes=rng.choice((0, 1)),
     )
 
 

@@ -157,6 +157,20 @@ def test_a_service_keeps_its_address_and_restarts_are_limited(tmp_path):
     service.stop()
 
 
+def test_a_service_that_was_told_something_is_not_asked_again_however_late_it_ends(tmp_path):
+    """Its starts of more than a minute ago are forgotten then."""
+    program = "import json, sys; print(json.dumps({'told': sys.stdin.readline()}), flush=True)"
+    service = Service("controller", tmp_path / "log", lambda ready: [sys.executable, "-c", program], told_later=True)
+    service.start()
+    service.send_line("an address")
+    assert service.wait_ready()["told"] == "an address\n"
+    service.starts.clear()
+    service.restart()
+    assert service.process is not None
+    assert service.process.stdin is None
+    service.stop()
+
+
 KILLED = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 STAYS = "import json, time; print(json.dumps({'address': 'a'}), flush=True); time.sleep(600)"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,33 @@ def test_a_restart_in_the_middle_is_not_noticed():
             assert channel.failure(number) is None
             assert channel.statistics()["resumptions"] == 1
         assert all(np.array_equal(array, np.arange(20000) * 3) for array in arrays)
+
+
+@pytest.mark.parametrize("windows", [(8, 2, 16), (16, 8, 2), (2, 16)])
+def test_the_window_may_change_with_the_epoch(windows: tuple[int, ...]) -> None:
+    with network(2, window=windows[0], largest_window=16) as net:
+        arrays = [np.arange(20_000, dtype=np.float32) * (rank + 1) for rank in range(2)]
+        numbers = [channel.submit(sum_of(a)) for channel, a in zip(net.channels, arrays, strict=True)]
+        for turn, window in enumerate(windows[1:]):
+            while net.channels[0].statistics().get("chunks_stored", 0) < 20 * (1 + turn):
+                assert not net.channels[0].wait(numbers[0], 0.001)
+            net.window = window
+            net.restart()
+        for channel, number in zip(net.channels, numbers, strict=True):
+            assert channel.wait(number, PATIENCE_S)
+            assert channel.failure(number) is None
+            assert channel.statistics()["resumptions"] == len(windows) - 1
+        assert all(np.array_equal(array, np.arange(20_000) * 3) for array in arrays)
+
+
+def test_a_window_beyond_the_memory_of_the_lease_is_refused() -> None:
+    with network(2, window=8, largest_window=16) as net:
+        run(net, [sum_of(np.zeros(10, np.int32)) for _ in range(2)])
+        lowest = [channel.on_freeze() for channel in net.channels]
+        with pytest.raises(ValueError, match="window is 32, must be at most largest_window, 16"):
+            net.channels[0].on_resume(replace(net.lease(0), window=32))
+        for rank, channel in enumerate(net.channels):
+            channel.on_resume(replace(net.lease(rank), base=min(lowest)))
 
 
 def test_ranks_that_disagree_are_all_told_both_operations():

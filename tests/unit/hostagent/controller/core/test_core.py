@@ -10,7 +10,7 @@ import pytest
 from hostagent.controller.core.lifecycle import TRANSITIONS, IllegalTransition, JobEvent, JobState, next_state
 from hostagent.controller.core.model import SECOND_NS, Capacity
 from hostagent.controller.core.ports import offer_from
-from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotAllocator, SlotsExhausted
+from hostagent.controller.core.slots import SMALLEST_WINDOW, SlotAllocator
 from hostagent.controller.reporting import status
 from hostagent.protocol.services import session_pb2 as pb
 from tests.labs.controller import CAPACITY, Laboratory, Rank
@@ -43,7 +43,7 @@ def test_a_job_is_leased_when_all_have_joined_and_known_to_the_aggregator() -> N
     entries = lab.aggregator[leases[0].job]
     assert {lease.epoch for lease in leases} == {entries.epoch}
     assert [child.port for child in entries.children] == [1, 2, 3, 4]
-    assert entries.window == 128, "a quarter of the slots"
+    assert entries.window == 256, "the largest that is allowed"
 
 
 @pytest.mark.parametrize(
@@ -201,11 +201,12 @@ def test_an_aggregator_without_slots_for_any_job_says_what_to_start_it_with() ->
 
 
 @pytest.mark.parametrize(("slots", "most", "jobs"), [(2048, 128, 44), (512, 128, 27), (4096, 256, 51)])
-def test_the_first_job_has_a_large_window_and_there_is_room_for_many(slots: int, most: int, jobs: int) -> None:
+def test_of_windows_for_life_the_first_is_large_and_there_is_room_for_many(slots: int, most: int, jobs: int) -> None:
     allocator = SlotAllocator(slots, most)
-    windows = [allocator.lease()[1] for _ in range(jobs)]
-    with pytest.raises(SlotsExhausted):
-        allocator.lease()
+    runs = [allocator.lease_for_life() for _ in range(jobs)]
+    assert allocator.lease_for_life() is None
+    windows = [run.count for run in runs if run is not None]
+    assert len(windows) == jobs
     assert windows[0] == min(most, slots // 4)
     assert windows == sorted(windows, reverse=True)
     assert windows[-1] == SMALLEST_WINDOW

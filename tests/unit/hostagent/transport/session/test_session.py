@@ -104,8 +104,8 @@ class Rank:
         self.frozen.set()
         return self.lowest
 
-    def on_resume(self, job: int, epoch: int, base: int, shorter_path_slots: int) -> None:
-        self.resumed.append((epoch, base))
+    def on_resume(self, job: int, lease: Lease) -> None:
+        self.resumed.append((lease.epoch, lease.base))
         self.went_on.set()
 
     def on_failed(self, job: int, failure: JobFailed) -> None:
@@ -157,7 +157,7 @@ def test_all_members_lease_the_same_job_with_a_port_each(service: Service, ranks
     assert [lease.child for lease in leases] == [0, 1, 2]
     assert {lease.port for lease in leases} == {"shm:test-1", "shm:test-2", "shm:test-3"}
     assert {(lease.epoch, lease.base, lease.window, lease.lanes, lease.children) for lease in leases} == {
-        (service.driver.entries_of[leases[0].job].epoch, 0, 128, 64, 3)
+        (service.driver.entries_of[leases[0].job].epoch, 0, 512, 64, 3)
     }
     assert leases[0].heartbeat == ("127.0.0.1", service.port)
     assert all(lease.forwards_messages and not lease.message_checksum for lease in leases)
