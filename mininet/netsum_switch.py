@@ -1,6 +1,6 @@
 """netsum's switch as a Mininet switch, for scripts of one's own: any P4 program for v1model, with P4Runtime.
 
-    from netsum_switch import Mininet, NetsumSwitch
+    from netsum_switch import CLI, Mininet, NetsumSwitch
 
     net = Mininet(switch=NetsumSwitch, controller=None)
     h1, h2 = net.addHost("h1"), net.addHost("h2")
@@ -8,10 +8,11 @@
     net.addLink(h1, s1, port2=1)
     net.addLink(h2, s1, port2=257)
     net.start()
-    net.ping([h1, h2])
+    CLI(net)
     net.stop()
 
-Mininet is imported from where apt puts it, which a virtual environment does not look at: hence ``Mininet`` from here.
+``CLI`` is Mininet's command line: ``pingall``, ``nodes``, ``h1 iperf -c 10.0.0.2``. Both come from here, as a virtual
+environment does not look where apt puts Mininet.
 Run it as root with the environment's Python.
 """
 
@@ -28,7 +29,7 @@ from networks import load_mininet
 _mininet = load_mininet()
 if _mininet is None:
     raise ImportError("Mininet is not installed: apt install mininet")
-Mininet = _mininet.Mininet
+Mininet, CLI = _mininet.Mininet, _mininet.CLI
 STOP_S = 10
 
 
@@ -60,6 +61,7 @@ class NetsumSwitch(_mininet.Switch):  # type: ignore[misc] # Mininet has no type
         for port, interface in sorted(self.intfs.items()):
             if interface.name != "lo":
                 self.cmd(f"ip link set {interface.name} up")
+                self._stop_joining(interface)
                 words += ["--port", f"{port}=if:{interface.name}"]
         with tempfile.TemporaryFile("w+") as errors:
             self._process = self.popen(
@@ -70,6 +72,12 @@ class NetsumSwitch(_mininet.Switch):  # type: ignore[misc] # Mininet has no type
                 errors.seek(0)
                 raise RuntimeError(f"{self.name} did not start: {errors.read().strip()}")
         self.p4runtime = json.loads(line)["p4runtime"]
+
+    def _stop_joining(self, interface: Any) -> None:
+        """Hosts send each segment as a frame of its own: TCP's offload would join up to 64 KiB, which no port takes."""
+        ends = interface.link.intf1, interface.link.intf2
+        other = ends[0] if ends[1] is interface else ends[1]
+        other.node.cmd(f"ip link set {other.name} gso_max_segs 1")
 
     def stop(self, deleteIntfs: bool = True) -> None:
         if self._process is not None:

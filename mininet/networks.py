@@ -609,12 +609,12 @@ def load_mininet() -> Any:
     """Mininet's names, or None. A virtual environment does not look where apt puts them."""
     sys.path.append("/usr/lib/python3/dist-packages")
     try:
-        from mininet import log, net, node
+        from mininet import cli, log, net, node
     except ImportError:
         return None
     finally:
         sys.path.remove("/usr/lib/python3/dist-packages")
-    net.setLogLevel, net.Switch = log.setLogLevel, node.Switch
+    net.setLogLevel, net.Switch, net.CLI = log.setLogLevel, node.Switch, cli.CLI
     return net
 
 

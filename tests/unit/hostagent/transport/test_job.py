@@ -125,7 +125,8 @@ def test_the_window_may_change_with_the_epoch(windows: tuple[int, ...]) -> None:
 
 def test_a_window_beyond_the_memory_of_the_lease_is_refused() -> None:
     with network(2, window=8, largest_window=16) as net:
-        run(net, [sum_of(np.zeros(10, np.int32)) for _ in range(2)])
+        arrays = [np.zeros(10, np.int32) for _ in range(2)]
+        run(net, [sum_of(array) for array in arrays])
         lowest = [channel.on_freeze() for channel in net.channels]
         with pytest.raises(ValueError, match="window is 32, must be at most largest_window, 16"):
             net.channels[0].on_resume(replace(net.lease(0), window=32))

@@ -20,6 +20,7 @@ from hostagent.planner import synthesis
 from hostagent.planner.synthesis.inputs import Machine, Sketch, read_machine, read_sketch
 from hostagent.planner.synthesis.ordering import Message
 from hostagent.planner.synthesis.problem import sketched_problem
+from hostagent.planner.synthesis.program import Solver
 from hostagent.planner.synthesis.routing import Orbits, greedy_steps, route, routing_time_ns
 from hostagent.planner.synthesis.synthesize import as_schedule, in_switches, rings, synthesize
 
@@ -85,9 +86,9 @@ def test_rings_of_two_dgx2_take_a_nic_each() -> None:
 def test_what_symmetry_makes_equal_is_routed_alike() -> None:
     """And symmetry makes nothing faster than without."""
     machine = read_machine("NDv2", None, 1, MB)
-    free = route(sketched_problem(machine, Sketch(), "allgather", MB), 20)
+    free = route(sketched_problem(machine, Sketch(), "allgather", MB), 20, Solver())
     problem = sketched_problem(machine, Sketch(symmetry=((4, 8),)), "allgather", MB)
-    routing = route(problem, 20)
+    routing = route(problem, 20, Solver())
     assert routing.time_ns >= free.time_ns
     if set(routing.steps) != set(greedy_steps(problem)):
         same, chosen = Orbits(problem), set(routing.steps)
