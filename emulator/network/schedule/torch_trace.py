@@ -86,7 +86,9 @@ def _times_ns(timeline: Path) -> dict[int, tuple[int, int]]:
 def _operators(nodes: Mapping[int, Any], times_ns: Mapping[int, tuple[int, int]]) -> Iterator[Operator]:
     attributes = {number: {each["name"]: each["value"] for each in node["attrs"]} for number, node in nodes.items()}
     times = {number: times_ns.get(attributes[number]["rf_id"], (0, 0)) for number in nodes}
-    above = {number: node["ctrl_deps"] for number, node in nodes.items()}
+    roots = {number for number, node in nodes.items() if node["name"].startswith(ROOT)}
+    # an operator that is open when the observer ends is not in the trace, but what it has called is
+    above = {number: each if (each := node["ctrl_deps"]) in nodes else min(roots) for number, node in nodes.items()}
     for number in nodes:  # operators of other threads may keep one open for the observer that has ended
         while times[number][0] and 0 < times[above[number]][1] <= times[number][0]:
             above[number] = above[above[number]]
@@ -94,7 +96,6 @@ def _operators(nodes: Mapping[int, Any], times_ns: Mapping[int, tuple[int, int]]
     for number in nodes:
         below.setdefault(above[number], []).append(number)
     called = [number for number, node in nodes.items() if node["name"].startswith(PREFIX)]
-    roots = {number for number, node in nodes.items() if node["name"].startswith(ROOT)}
     around = roots.union(called)
     for number in called:  # all that call a collective
         while (number := above[number]) not in roots:
