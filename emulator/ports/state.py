@@ -33,7 +33,7 @@ _FIELDS = (
     "lengths",
     "pool",  # address and size of the host's frames
     "pool_bytes",
-    "turn_bytes",  # a switch takes no further frame in a turn after so many bytes; 0: no limit
+    "turn_bytes",  # limit of a switch's turn: once its frames have these bytes, the rest wait; 0: none
     "in_next",  # next entry to take, free running
     "in_released",  # up to here the peer knows that entries are free
     "out_next",  # next entry to write (the host's posts; the switch's is tx.tail)

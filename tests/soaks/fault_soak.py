@@ -45,8 +45,8 @@ PAUSE_S = 0.02
 GROWTH = 1.05
 """Of a process's memory: the median of the last quarter of its life over that of the second."""
 QUEUE_FRAMES = 64
-"""Of a link: a switch has memory for so many frames a direction, and touches it when its queue is that long for the
-first time: with the default of 1,000, up to 87 MB more, long after its start, in which a leak does not show."""
+"""Limit of a link's queue, in frames. A switch touches a queue's memory when it is that long for the first time:
+with the default of 1,000, up to 87 MB long after its start, in which a leak does not show."""
 FEW_LOOKS = 20
 """A life with fewer says nothing of growth."""
 ANONYMOUS = re.compile(r"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.MULTILINE)

@@ -301,8 +301,8 @@ def _plan(
     chunks: list[Chunks],
     allreduce: Callable[[int, tuple[int, ...]], Schedule] | None,
 ) -> list[Task]:
-    """Tasks of an item, which wait for nothing yet; adds their chunks. ``allreduce``: of so many bytes by a group's
-    ranks; without, in the switches."""
+    """Tasks of an item, without dependencies yet; adds their chunks. ``allreduce`` makes the schedule of an allreduce
+    from its bytes and ranks; without it, switches sum."""
     (rank, _), node = keys[0], nodes[keys[0]]
     if node.type not in (SEND, COLL):
         return [Compute(rank, int(_attribute(node, EXACT, 1000 * node.duration_micros)), node.name)]

@@ -52,8 +52,7 @@ class Operator:
 
 
 def read_operators(trace: Path, timeline: Path) -> list[Operator]:
-    """In the order in which they began. ``timeline`` need not be there. Raises
-    ScheduleError."""
+    """In the order in which they began. ``timeline`` need not be there. Raises ScheduleError."""
     try:
         document = json.loads(trace.read_text(encoding="utf-8"))
         nodes = {node["id"]: node for node in sorted(document["nodes"], key=lambda each: each["id"])}

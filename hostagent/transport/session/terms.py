@@ -96,7 +96,7 @@ class Lease:
     window: int
     """W: slots leased, a power of two; replaced by each `on_resume`."""
     largest_window: int
-    """The most that it may become; so many chunks make a group of exponents, and have memory."""
+    """Upper limit of the window in later epochs; sizes the memory for chunks and the groups of exponents."""
     lanes: int
     port: str
     """How to attach, in the `--port` notation of the host's end: "shm:NAME" or "udp:LOCAL,REMOTE" (LOCAL's port may be
