@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emulator.native.pages import address_of
-from emulator.ports.errors import PortError
+from emulator.ports.errors import NotOffered, PortError
 from emulator.ports.host import FramePool
 from hostagent.protocol.frames import Addresses
 from hostagent.protocol.messages import MOST_TRANSFERS, Message
@@ -87,6 +87,9 @@ SLICE_S = 1.0
 
 TOLD_TIMEOUT_S = 3.0
 """How long to wait for the controller's word on a failure that this rank has reported."""
+
+OFFER_TIMEOUT_S = 20.0
+"""How long the port of a lease may be missing: for as long as a switch needs to start again."""
 
 COMMAND_TIMEOUT_S = 5.0
 
@@ -190,6 +193,7 @@ class JobChannel:
         self._lock = threading.RLock()  # of commands and of the job's state; held briefly
         self._told = threading.Event()
         self._opened = threading.Event()  # or failed, or left: it will not be
+        self._not_offered: NotOffered | None = None
         self._failure: TransportError | None = None
         self._own_cause: Cause | None = None
         self._peer_left = -1
@@ -407,18 +411,27 @@ class JobChannel:
     # --- what the session calls ---
 
     def attach(self, lease: Lease) -> None:
-        """The job's lease is here: make its core and have the loop serve it. On the session thread."""
+        """The job's lease is here: make its core and have the loop serve it. On the session thread.
+
+        Where the switch has ended meanwhile, the resumption after its restart comes here again.
+        """
         with self._lock:
             if self._failure is not None or self._attached:
                 return
             try:
                 self._open(lease)
+            except NotOffered as error:
+                self._not_offered = error
             except (PortError, OSError, RuntimeError, ValueError) as error:
-                text = f"rank {self.membership.rank} cannot attach to the network: {error}"
-                self._failure = TransportError(text, Cause.LOCAL)
-                self._transport.session.fail(self.membership.job, text)
-            finally:
+                self._cannot_attach(error)
+            else:
                 self._opened.set()
+
+    def _cannot_attach(self, error: Exception) -> None:
+        text = f"rank {self.membership.rank} cannot attach to the network: {error}"
+        self._failure = TransportError(text, Cause.LOCAL)
+        self._transport.session.fail(self.membership.job, text)
+        self._opened.set()
 
     def on_freeze(self) -> int:
         """Stop; returns the lowest chunk without a result."""
@@ -433,6 +446,8 @@ class JobChannel:
                 self._core.set_window(lease.window, lease.shorter_path_slots)
                 self._record["command_epoch"], self._record["command_base"] = lease.epoch, lease.base
                 self._command(RESUME)
+                return
+        self.attach(lease)  # the aggregator had died before this rank came to it
 
     def on_failed(self, failure: JobFailed) -> None:
         """The job has ended, for this reason."""
@@ -478,6 +493,11 @@ class JobChannel:
         except SessionError as error:
             self._fail_locally(TransportError(str(error), error.cause))
             self._told.set()
+            return
+        if self._not_offered is not None and not self._opened.wait(OFFER_TIMEOUT_S):
+            with self._lock:
+                if not self._opened.is_set():
+                    self._cannot_attach(self._not_offered)
 
     def _ask_lease(self) -> None:
         """Ask for the lease with the first thing to do, once."""

@@ -41,7 +41,7 @@ from emulator.ports.cable.rings import (
 )
 from emulator.ports.cable.shared_folder import shared_folder
 from emulator.ports.cable.wake_peer import bell_path_template, ring_peer
-from emulator.ports.errors import PortError
+from emulator.ports.errors import NotOffered, PortError
 from emulator.ports.host import FramePool, HostPort, pool_bytes, pool_over, pool_stride
 from emulator.ports.port import SwitchPort, port_refresh
 from emulator.ports.spec import PortSpec
@@ -225,7 +225,7 @@ class ShmHostPort(HostPort):
         while True:
             shared = shm_files.open_existing(path)
             if shared is None:
-                raise PortError(f"port {self.spec}: no switch offers it ({path} is not there); start the switch first")
+                raise NotOffered(f"port {self.spec}: no switch offers it ({path} is not there); start the switch first")
             try:
                 if _take(self.spec, shared, LOCK_HOST):
                     return shared

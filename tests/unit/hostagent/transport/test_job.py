@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from emulator.ports.errors import NotOffered
 from hostagent.protocol.operation import NOTHING, Operation, OperationKind, Span
+from hostagent.transport import job
 from hostagent.transport.errors import Cause, TransportError
 from hostagent.transport.job import MOST_KINDS, REQUESTS, OperationCounts
 from tests.labs.transport_network import network
@@ -223,6 +226,40 @@ def test_a_lease_that_cannot_be_used_fails_the_job_with_the_reason():
         number = net.channels[0].submit(sum_of(np.zeros(4, np.int32)))
         assert net.channels[0].wait(number, PATIENCE_S)
         assert "rank 0 cannot attach to the network" in str(net.channels[0].failure(number))
+
+
+def test_a_port_that_is_gone_when_the_lease_comes_is_attached_to_after_the_restart() -> None:
+    with network(2) as net:
+        arrays = [np.arange(3000, dtype=np.int32) * (rank + 1) for rank in range(2)]
+        opens, asked = net.transports[0].engine_for, threading.Event()
+
+        def not_yet(lease):
+            asked.set()
+            _not_offered()
+
+        net.transports[0].engine_for = not_yet
+        numbers = [channel.submit(sum_of(a)) for channel, a in zip(net.channels, arrays, strict=True)]
+        assert asked.wait(PATIENCE_S)
+        assert not net.channels[0].finished(numbers[0])
+        net.transports[0].engine_for = opens
+        net.restart()
+        for channel, number in zip(net.channels, numbers, strict=True):
+            assert channel.wait(number, PATIENCE_S)
+            assert channel.failure(number) is None
+        assert all(np.array_equal(array, np.arange(3000) * 3) for array in arrays)
+
+
+def test_a_port_that_nobody_offers_fails_the_job_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "OFFER_TIMEOUT_S", 0.05)
+    with network(2) as net:
+        net.transports[0].engine_for = lambda lease: _not_offered()
+        number = net.channels[0].submit(sum_of(np.zeros(4, np.int32)))
+        assert net.channels[0].wait(number, PATIENCE_S)
+        assert "rank 0 cannot attach to the network: nobody offers it" in str(net.channels[0].failure(number))
+
+
+def _not_offered():
+    raise NotOffered("nobody offers it")
 
 
 def _too_long(net):
