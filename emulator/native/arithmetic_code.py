@@ -36,6 +36,51 @@ def bfloat16_of_f32(typing_context: Any, value: Any) -> Any:
     return types.uint16(types.float32), generate
 
 
+@inlined
+def bfloat16_of_finite(typing_context: Any, value: Any) -> Any:
+    """As ``bfloat16_of_f32``, of a value that is no NaN."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bits = builder.bitcast(arguments[0], I32)
+        half = builder.add(I32(0x7FFF), builder.and_(builder.lshr(bits, I32(16)), I32(1)))
+        return builder.trunc(builder.lshr(builder.add(bits, half), I32(16)), I16)
+
+    return types.uint16(types.float32), generate
+
+
+@inlined
+def two_in_lane(typing_context: Any, upper: Any, lower: Any, most: Any) -> Any:
+    """2^16 * ``upper`` + ``lower`` modulo 2^32, each of them at most ``most``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        upper, lower, most = arguments
+        upper = builder.select(builder.icmp_signed("<", upper, most), upper, most)
+        lower = builder.select(builder.icmp_signed("<", lower, most), lower, most)
+        return builder.add(builder.shl(upper, I32(16)), lower)
+
+    return types.int32(types.int32, types.int32, types.int32), generate
+
+
+@inlined
+def lower_of_lane(typing_context: Any, lane: Any) -> Any:
+    """The 16-bit number in the lower half of what ``two_in_lane`` makes."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ashr(builder.shl(arguments[0], I32(16)), I32(16))
+
+    return types.int32(types.int32), generate
+
+
+@inlined
+def upper_of_lane(typing_context: Any, lane: Any, lower: Any) -> Any:
+    """The other one: what is left without ``lower``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ashr(builder.sub(arguments[0], arguments[1]), I32(16))
+
+    return types.int32(types.int32, types.int32), generate
+
+
 def _rounder(number: types.Type, element: ir.Type) -> Any:
     @inlined
     def to_nearest(typing_context: Any, value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from emulator.native.arithmetic import (
-    bfloat16_of_f32,
+    bfloat16_of_finite,
     bits_of_f32,
     f32_of_bfloat16,
     f32_of_bits,
@@ -75,5 +75,5 @@ def dequantize_halves(
             store_u16(target, i, half_of_f32(f32_of_i32(odd_of_24_bits(load_lane(lanes, i))) * unit))
     else:
         for i in range(count):
-            store_u16(target, i, bfloat16_of_f32(f32_of_i32(odd_of_24_bits(load_lane(lanes, i))) * unit))
+            store_u16(target, i, bfloat16_of_finite(f32_of_i32(odd_of_24_bits(load_lane(lanes, i))) * unit))
     return True

@@ -9,10 +9,31 @@ exceeds 2^(15 - ceil(log2 n)) - 1, and no sum 2^15 - n. Counts of the classes of
 
 from __future__ import annotations
 
+import numpy as np
+
+from emulator.native.arithmetic import (
+    bfloat16_of_finite,
+    f32_of_bfloat16,
+    f32_of_bits,
+    f32_of_half,
+    f32_of_i32,
+    half_of_f32,
+    lower_of_lane,
+    nearest_i32,
+    two_in_lane,
+    upper_of_lane,
+)
 from emulator.native.jit import njit
-from emulator.native.memory import load_lane, store_lane
-from hostagent.protocol.quantizer.blocks import EXPONENT_ZERO, log2_ceiling
+from emulator.native.memory import load_lane, load_u16, store_lane, store_u16
+from hostagent.protocol.quantizer.blocks import (
+    EXPONENT_ZERO,
+    LARGEST_FAST_SHIFT,
+    halvings_of,
+    log2_ceiling,
+    shift_of,
+)
 from hostagent.protocol.quantizer.classes import FIELD_BITS
+from hostagent.protocol.quantizer.floats import FLOAT16
 
 SUM_BITS = 15
 SCALE_BITS = 15
@@ -36,15 +57,68 @@ def packed_exponent(exponent: int) -> int:
 
 
 @njit
+def largest_number(workers_log2: int) -> int:
+    """What a rank's number is at most, so that no sum leaves 16 bits."""
+    return (1 << (SUM_BITS - workers_log2)) - 1
+
+
+@njit
+def pack_halves(
+    dtype: int, source: int, lanes: int, count: int, per_frame: int, exponent: int, workers_log2: int
+) -> bool:
+    """``halves.quantize_halves`` and ``pack`` in one pass, of a whole frame, and to the same bits; False where nothing
+    is done: for less than a frame, and where the scale is beyond float32's range."""
+    shift = shift_of(exponent, workers_log2)
+    if exponent == EXPONENT_ZERO or shift > LARGEST_FAST_SHIFT or count != 2 * per_frame:
+        return False
+    scale, most = f32_of_bits((shift + 127) << 23), np.int32(largest_number(workers_log2))
+    second = source + 2 * per_frame
+    if dtype == FLOAT16:
+        for i in range(per_frame):
+            upper = nearest_i32(f32_of_half(load_u16(second, i)) * scale)
+            store_lane(lanes, i, two_in_lane(upper, nearest_i32(f32_of_half(load_u16(source, i)) * scale), most))
+    else:
+        for i in range(per_frame):
+            upper = nearest_i32(f32_of_bfloat16(load_u16(second, i)) * scale)
+            store_lane(lanes, i, two_in_lane(upper, nearest_i32(f32_of_bfloat16(load_u16(source, i)) * scale), most))
+    return True
+
+
+@njit
+def unpack_halves(
+    dtype: int, lanes: int, target: int, count: int, per_frame: int, exponent: int, workers_log2: int, divisor: int
+) -> bool:
+    """``unpack`` and ``halves.dequantize_halves`` in one pass, of a whole frame, and to the same bits; False where
+    nothing is done, see there. A sum has 16 bits, so float32 holds it, and it is rounded once."""
+    shift, halvings = shift_of(exponent, workers_log2), halvings_of(divisor)
+    if exponent == EXPONENT_ZERO or halvings < 0 or shift + halvings > LARGEST_FAST_SHIFT or count != 2 * per_frame:
+        return False
+    unit = f32_of_bits((127 - shift - halvings) << 23)
+    second = target + 2 * per_frame
+    if dtype == FLOAT16:
+        for i in range(per_frame):
+            lane = load_lane(lanes, i)
+            lower = lower_of_lane(lane)
+            store_u16(target, i, half_of_f32(f32_of_i32(lower) * unit))
+            store_u16(second, i, half_of_f32(f32_of_i32(upper_of_lane(lane, lower)) * unit))
+    else:
+        for i in range(per_frame):
+            lane = load_lane(lanes, i)
+            lower = lower_of_lane(lane)
+            store_u16(target, i, bfloat16_of_finite(f32_of_i32(lower) * unit))
+            store_u16(second, i, bfloat16_of_finite(f32_of_i32(upper_of_lane(lane, lower)) * unit))
+    return True
+
+
+@njit
 def pack(wide: int, lanes: int, count: int, per_frame: int, workers_log2: int) -> None:
     """``count`` wide lanes into all ``per_frame`` lanes of a frame. A number that rounding has taken to the power of
     two is lowered by 1."""
-    most = (1 << (SUM_BITS - workers_log2)) - 1
+    most = np.int32(largest_number(workers_log2))
     low = min(count, per_frame)
     high = count - low
     for i in range(high):
-        upper = min(load_lane(wide, per_frame + i), most)
-        store_lane(lanes, i, (upper << 16) + min(load_lane(wide, i), most))
+        store_lane(lanes, i, two_in_lane(load_lane(wide, per_frame + i), load_lane(wide, i), most))
     for i in range(high, low):
         store_lane(lanes, i, min(load_lane(wide, i), most))
     for i in range(low, per_frame):
@@ -56,10 +130,10 @@ def unpack(lanes: int, wide: int, count: int, per_frame: int) -> None:
     """The sums of a frame's lanes, as ``count`` wide lanes."""
     low = min(count, per_frame)
     for i in range(low):
-        store_lane(wide, i, ((load_lane(lanes, i) & 0xFFFF) ^ 0x8000) - 0x8000)
+        store_lane(wide, i, lower_of_lane(load_lane(lanes, i)))
     for i in range(count - low):
         lane = load_lane(lanes, i)
-        store_lane(wide, per_frame + i, (lane - (((lane & 0xFFFF) ^ 0x8000) - 0x8000)) >> 16)
+        store_lane(wide, per_frame + i, upper_of_lane(lane, lower_of_lane(lane)))
 
 
 @njit

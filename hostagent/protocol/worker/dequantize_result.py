@@ -18,7 +18,7 @@ from hostagent.protocol.quantizer.halves import dequantize_halves
 from hostagent.protocol.quantizer.integers import divide_integers, lanes_to_integers
 from hostagent.protocol.quantizer.long_integers import limbs_to_long, settle_high_words, settle_low_words
 from hostagent.protocol.quantizer.ordered import unorder_floats
-from hostagent.protocol.quantizer.packed import unpack, widen_classes
+from hostagent.protocol.quantizer.packed import unpack, unpack_halves, widen_classes
 from hostagent.protocol.worker.exact_lanes import store_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
@@ -141,11 +141,17 @@ def store_sums(core: Any, operation: Any, index: int, exponent: int, is_tail: bo
     if wanted == 0:
         return
     exponent = scale_exponent(operation, unpacked_exponent(exponent))
+    target, divisor = output_of(operation, start), core.workers if operation.average else 1
     if operation.packed:
+        if (
+            wanted == count
+            and not is_tail
+            and unpack_halves(operation.dtype, lanes, target, count, core.lanes, exponent, core.workers_log2, divisor)
+        ):
+            return
         unpack(lanes, core.scratch_two, count, core.lanes)
         lanes = core.scratch_two
-    place, target = lanes + 4 * (start - first), output_of(operation, start)
-    divisor = core.workers if operation.average else 1
+    place = lanes + 4 * (start - first)
     if operation.dtype == FLOAT32 and not is_tail:
         dequantize(place, target, wanted, exponent, core.workers_log2, divisor)
         return

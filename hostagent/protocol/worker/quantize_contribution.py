@@ -12,7 +12,7 @@ from hostagent.protocol.quantizer.halves import half_exponent_of, quantize_halve
 from hostagent.protocol.quantizer.integers import integers_to_lanes
 from hostagent.protocol.quantizer.long_integers import high_words, long_to_limbs, low_words
 from hostagent.protocol.quantizer.ordered import LEAST, order_floats
-from hostagent.protocol.quantizer.packed import narrow_classes, pack, packed_exponent
+from hostagent.protocol.quantizer.packed import narrow_classes, pack, pack_halves, packed_exponent
 from hostagent.protocol.worker.exact_lanes import fill_exact
 from hostagent.protocol.worker.operations import (
     BARRIER,
@@ -113,10 +113,14 @@ def fill_floats(core: Any, operation: Any, index: int, first: int, count: int, l
             pack(wide, lanes, count, core.lanes, 0)
         return
     exponent = scale_exponent(operation, unpacked_exponent(stored))
-    if not (
-        has_all_halves(operation, first, count)
-        and quantize_halves(operation.dtype, input_of(operation, first), wide, count, exponent, core.workers_log2)
+    has_all, source = has_all_halves(operation, first, count), input_of(operation, first)
+    if (
+        operation.packed
+        and has_all
+        and pack_halves(operation.dtype, source, lanes, count, core.lanes, exponent, core.workers_log2)
     ):
+        return
+    if not (has_all and quantize_halves(operation.dtype, source, wide, count, exponent, core.workers_log2)):
         quantize(input_floats(core, operation, first, count), wide, count, exponent, core.workers_log2)
     if operation.packed:
         pack(wide, lanes, count, core.lanes, core.workers_log2)

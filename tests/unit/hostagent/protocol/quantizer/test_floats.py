@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hostagent.protocol.dtypes import DType
-from hostagent.protocol.quantizer import blocks, classes, floats, halves, ordered
+from hostagent.protocol.quantizer import blocks, classes, floats, halves, ordered, packed
 
 COUNT = 67  # not a multiple of any vector's width
 F32 = np.float32
@@ -213,6 +213,35 @@ def test_one_pass_for_16_bits_has_the_bits_of_two(workers: int, dtype: DType, ex
         assert done or divisor == 3 or found < -90
         if done:
             assert (back == wanted).all()
+
+
+@pytest.mark.parametrize("workers", [1, 3, 4, 31])
+@pytest.mark.parametrize(
+    ("dtype", "exponent"),
+    [(DType.FLOAT16, e) for e in (-14, 0, 16)] + [(DType.BFLOAT16, e) for e in (-133, -111, -110, 0, 128)],
+)
+def test_one_pass_for_two_in_a_lane_has_the_bits_of_two(workers: int, dtype: DType, exponent: int) -> None:
+    rng, count, workers_log2 = np.random.default_rng(workers), 2 * COUNT, blocks.log2_ceiling(workers)
+    bits = np.concatenate([of_scale(dtype, exponent, rng) for _ in range(2)])
+    power = np.array([np.inf if exponent == 128 else 2.0**exponent], F32)
+    floats.narrow(int(dtype), address(power), address(bits), 1)
+    bits[0] -= 1  # the largest number below it, which may be rounded to it
+    bits[COUNT] = bits[0]
+    found = packed.packed_exponent(halves.half_exponent_of(int(dtype), address(bits), count))
+    wide, lanes, expected = (np.zeros(size, np.uint32) for size in (count, COUNT, COUNT))
+    done = packed.pack_halves(int(dtype), address(bits), address(lanes), count, COUNT, found, workers_log2)
+    assert done == halves.quantize_halves(int(dtype), address(bits), address(wide), count, found, workers_log2)
+    packed.pack(address(wide), address(expected), count, COUNT, workers_log2)
+    assert not done or (lanes == expected).all()
+    sums = rng.integers(-(2**31), 2**31, COUNT).astype(np.int32)
+    packed.unpack(address(sums), address(wide), count, COUNT)
+    for divisor in (1, 4, 3):
+        back, wanted = np.zeros(count, np.uint16), np.zeros(count, np.uint16)
+        arguments = found, workers_log2, divisor
+        done = packed.unpack_halves(int(dtype), address(sums), address(back), count, COUNT, *arguments)
+        assert done == halves.dequantize_halves(int(dtype), address(wide), address(wanted), count, *arguments)
+        assert (back == wanted).all()
+    assert not packed.pack_halves(int(dtype), address(bits), address(lanes), count - 1, COUNT, found, workers_log2)
 
 
 def test_one_pass_finds_zeros_and_what_is_not_finite() -> None:
