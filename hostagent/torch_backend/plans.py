@@ -7,12 +7,11 @@ by the plan's ``transfer``: nothing here waits for the device.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -60,7 +59,7 @@ class Plan:
     messages: list[Message] = field(default_factory=list)
     is_exchange: bool = False
     """The messages are those of a collective, which all ranks of the group call in the same order."""
-    source: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    source: ctypes.c_int64 | None = None
     """Of a receive: where the sender's rank will be."""
     local: list[Callable[[], object]] = field(default_factory=list)
     """What to calculate after that."""
@@ -121,11 +120,11 @@ class Plan:
 
     def receive(self, tensor: Tensor, peer: int, collective: str, tag: int | None = None) -> None:
         """One message into the tensor. Of one with a tag, which a plan has one of, the source is noted."""
-        message = _message(collective, True, peer, self.scratch_for(tensor), tag)
+        source_address = 0
         if tag is not None:
-            self.source = np.full(1, -1, np.int64)
-            message = replace(message, source_address=self.source.ctypes.data)
-        self.messages.append(message)
+            self.source = ctypes.c_int64(-1)
+            source_address = ctypes.addressof(self.source)
+        self.messages.append(_message(collective, True, peer, self.scratch_for(tensor), tag, source_address))
 
     def scratch_for(self, tensor: Tensor) -> Tensor:
         """Memory that the tensor's result may be written to; copied back at the end if not its own."""
@@ -206,9 +205,12 @@ def describe_exchange(messages: Sequence[Message]) -> str:
     return f"{messages[0].family}({messages[0].dtype}, {len(messages)} {noun} of {size} elements)"
 
 
-def _message(collective: str, receives: bool, peer: int, memory: Tensor, tag: int | None) -> Message:
+def _message(
+    collective: str, receives: bool, peer: int, memory: Tensor, tag: int | None, source_address: int = 0
+) -> Message:
     name, width, family = dtype_name(memory), memory.element_size(), POINT_TO_POINT if tag is not None else collective
-    return Message(collective, receives, peer, name, width, memory.numel(), memory.data_ptr(), tag, family)
+    elements, address = memory.numel(), memory.data_ptr()
+    return Message(collective, receives, peer, name, width, elements, address, tag, family, source_address)
 
 
 def wants_whole_output(tensor: Tensor, reduction: Reduction) -> bool:

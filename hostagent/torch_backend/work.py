@@ -282,4 +282,4 @@ class NetsumWork(Work):
     def _source_rank(self) -> int:
         if self._source is None:
             raise NetsumError("netsum: only receives have a source rank")
-        return int(self._source[0])
+        return self._source.value

@@ -92,6 +92,7 @@ OFFER_TIMEOUT_S = 20.0
 """How long the port of a lease may be missing: for as long as a switch needs to start again."""
 
 COMMAND_TIMEOUT_S = 5.0
+DELIVERY_TIMEOUT_S, DELIVERY_LOOK_NS = 30.0, 2_000_000
 
 LARGE_BYTES = 64 << 10
 """From here on the loop's thread makes the frames of an operation rather than the caller: some 20 us for 64 KiB."""
@@ -725,12 +726,25 @@ class JobChannel:
             return operations or bool(self._messages.descriptions)
 
     def _leave(self) -> None:
+        self._deliver()
         self._linger()
         with self._lock:
             self._failure = self._failure or TransportError(DESTROYED, Cause.LOCAL)
             self._opened.set()
             self._detach()
         self._transport.forget(self)
+
+    def _deliver(self) -> None:
+        """Stay until short sends, which end before they are acknowledged, have been."""
+        end_s = time.monotonic() + min(self._timeout_s, DELIVERY_TIMEOUT_S)
+        while self._messages.undelivered and self._attached and self._failure is None:
+            if time.monotonic() > end_s:
+                text = (
+                    f"rank {self.membership.rank} leaves, and a send of its has not arrived in {DELIVERY_TIMEOUT_S:g} s"
+                )
+                self._report_failure(text, Cause.TIMEOUT)
+                return
+            loop_calls.wait_any(self._address, DELIVERY_LOOK_NS)
 
     def _linger(self) -> None:
         """Stay until the other ranks have every result of ours, or the controller's patience ends."""

@@ -110,6 +110,11 @@ class JobMessages:
             self._record["message_transmit_queue"]["posted"] = posted
             self._record["messages"] = self._memory.address
 
+    @property
+    def undelivered(self) -> bool:
+        """Whether a send that has ended is still to be acknowledged."""
+        return self._memory is not None and self._memory.retains
+
     # --- what to say ---
 
     def statistics(self) -> dict[str, int]:

@@ -317,12 +317,17 @@ class Lab:
     now_ns: int = 0
     ended: list[dict[int, int]] = field(default_factory=list)
     """Of each rank: status by number."""
+    lent: list[dict[int, Array]] = field(default_factory=list)
+    """Of each rank: the memory of sends that have not ended, by number."""
 
     def pump(self, rank: int) -> None:
         """Send what a core wants to, note what it has finished."""
         for frame in self.cores[rank].transmit(self.now_ns):
             self.network.send(-1 - rank, frame, self.now_ns)
-        self.ended[rank].update(self.cores[rank].completions())
+        for number, status in self.cores[rank].completions():
+            self.ended[rank][number] = status
+            if number in self.lent[rank]:
+                self.lent[rank].pop(number)[:] = 0xEE  # the caller may do with it what he wants
 
     def step(self) -> bool:
         """On to the next arrival or timer; False when there is none."""
@@ -460,7 +465,9 @@ class Submitter:
             return False
         if sends and (not receives or self.lab.rng.random() < 0.5):
             sent = sends[0]
-            sent.number = core.send(sent.destination, sent.data, sent.tag)
+            memory = sent.data.copy()
+            sent.number = core.send(sent.destination, memory, sent.tag)
+            self.lab.lent[rank][sent.number] = memory
             self.sends[rank] += 1
         else:
             want = receives[0]
@@ -489,6 +496,7 @@ def make_lab(schedule: Schedule, forwarder: type[Any] = ReferenceForwarder) -> t
         made.receive,
         make_cores(schedule, job),
         ended=[{} for _ in range(schedule.workers)],
+        lent=[{} for _ in range(schedule.workers)],
     )
     return lab, made
 

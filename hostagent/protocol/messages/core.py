@@ -11,6 +11,7 @@ from hostagent.protocol.frames import Addresses, Frame, build_frame, ones_comple
 from hostagent.protocol.messages.frames import GRANTS, IPV4_CHECKSUM_AT, IPV4_LENGTH_AT, LEAST_PAYLOAD_BYTES
 from hostagent.protocol.messages.losses import FIRST_WINDOW
 from hostagent.protocol.messages.records import (
+    ALL_FREE,
     BEGUN,
     COMPLETION,
     CORE,
@@ -24,6 +25,7 @@ from hostagent.protocol.messages.records import (
     NONE,
     PACKET,
     REASONS,
+    RETAINED_MESSAGES,
     RUNNING,
     SEEN_PACKETS,
     STATISTICS,
@@ -94,6 +96,7 @@ class MessageMemory:
             "losses": workers * MOST_PACKETS * LOSS.itemsize,
             "arrivals": workers * GRANTS * MOST_GRANTED // 8,
             "seen": workers * SEEN_PACKETS // 8,
+            "retained": RETAINED_MESSAGES * settings.payload_bytes,
         }
         places, total = {}, 64
         for name, size in sizes.items():
@@ -125,6 +128,7 @@ class MessageMemory:
             "frames": FRAMES,
             "transfer_mask": MOST_TRANSFERS - 1,
             "eager_messages": eager,
+            "retained_free": ALL_FREE,
             "state": RUNNING,
             "any_first": NONE,
             "any_last": NONE,
@@ -161,6 +165,11 @@ class MessageMemory:
             return 0, 0
         done = "arrived" if transfer["receives"] else "acknowledged"
         return int(transfer[done]), int(transfer["fragments"])
+
+    @property
+    def retains(self) -> bool:
+        """Whether a send that has finished is still to be acknowledged."""
+        return int(self.record["retained_free"][0]) != ALL_FREE
 
     def source(self, number: int) -> int:
         """The rank whose message a receive has."""

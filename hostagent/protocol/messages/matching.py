@@ -14,6 +14,7 @@ from emulator.native.memory import copy_bytes
 from hostagent.protocol.messages.message import COLLECTIVE_TAGS
 from hostagent.protocol.messages.records import (
     ABSENT,
+    ACKNOWLEDGE_NOW,
     ANY_SOURCE,
     ARRIVED,
     MATCHED,
@@ -224,7 +225,8 @@ def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
     while stream.match_low < stream.match_next and envelope_of(core, source, stream.match_low).state == TAKEN:
         envelope_of(core, source, stream.match_low).state = ABSENT
         stream.match_low += 1
-        stream.acknowledge = 1  # the sender may send more envelopes
+    if stream.match_low - stream.told_low >= core.eager_messages // 2:
+        stream.acknowledge = ACKNOWLEDGE_NOW  # the sender may send more envelopes, with data
     if is_mismatch:
         fail(core, FAILED_MISMATCH)
     elif source == core.child:
@@ -263,7 +265,7 @@ def grant_next(core: Any, stream: Any) -> None:
         else:
             stream.grant_two = slot
         core.granted_receives += 1
-        stream.acknowledge = 1
+        stream.acknowledge = ACKNOWLEDGE_NOW
 
 
 @njit(internal=True)

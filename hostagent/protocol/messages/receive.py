@@ -33,6 +33,8 @@ from hostagent.protocol.messages.frames import (
 from hostagent.protocol.messages.losses import take_acknowledged
 from hostagent.protocol.messages.matching import eager_buffer, grant_next, match_arrived
 from hostagent.protocol.messages.records import (
+    ACKNOWLEDGE_LATER,
+    ACKNOWLEDGE_NOW,
     ARRIVED,
     MOST_ENVELOPES,
     MOST_GRANTED,
@@ -60,6 +62,9 @@ REJECT_JOB, REJECT_EPOCH, REJECT_CHILD, REJECT_KIND = (REJECT[name] for name in 
 REJECT_LENGTH, REJECT_NOT_RUNNING = REJECT["length"], REJECT["not_running"]
 REJECT_WINDOW, REJECT_NOT_GRANTED = REJECT["outside_window"], REJECT["not_granted"]
 DUPLICATE = -1
+MOST_UNANSWERED = 8
+LATER_NS = 500_000
+"""How long an acknowledgement waits for a message that it can go with: far less than the least time-out."""
 WORD_BITS = 64
 
 
@@ -129,10 +134,28 @@ def take_fragment(core: Any, frame: int, length: int, now_ns: int) -> Any:
     elif reason != 0:
         return reason
     note_packet(core, source, packet)
-    stream.acknowledge = 1
+    answer(stream, fragment == 0 and message_is_whole(frame, length) and reason == 0, now_ns)
     stream.heard_ns = now_ns
     stream.regrant_ns = stream.rto_ns
     return 0
+
+
+@njit(internal=True)
+def message_is_whole(frame: int, length: int) -> Any:
+    """Whether an envelope has all of its message's data."""
+    return load_be64(frame + LENGTH_AT) == length - ENVELOPE_END_AT
+
+
+@njit(internal=True)
+def answer(stream: Any, may_wait: bool, now_ns: int) -> None:
+    """A fragment has come. Few wait for the acknowledgement of a short message, unless it is repeated: it may go with a
+    message to the peer, which often follows."""
+    stream.unanswered += 1
+    if not may_wait or stream.unanswered >= MOST_UNANSWERED:
+        stream.acknowledge = ACKNOWLEDGE_NOW
+    elif stream.acknowledge == 0:
+        stream.acknowledge = ACKNOWLEDGE_LATER
+        stream.acknowledge_ns = now_ns + LATER_NS
 
 
 @njit(internal=True)
@@ -142,7 +165,7 @@ def take_envelope(core: Any, source: int, message: int, frame: int, length: int)
     if length < ENVELOPE_END_AT:
         return REJECT_LENGTH
     if message >= stream.match_low + MOST_ENVELOPES:
-        stream.acknowledge = 1  # the peer does not know of the room that there is, or asks
+        stream.acknowledge = ACKNOWLEDGE_NOW  # the peer does not know of the room that there is, or asks
         return REJECT_WINDOW
     if message < stream.match_next or envelope_of(core, source, message).state == ARRIVED:
         return DUPLICATE

@@ -64,11 +64,12 @@ CORE = np.dtype(
         # memory
         *_integers("address", "pool", "stride_bytes", "posted", "frames", "template", "ipv4_sum"),
         *_integers("streams", "transfers", "transfer_mask", "envelopes", "eager", "packets", "losses", "arrivals"),
-        *_integers("seen", "completions"),
+        *_integers("seen", "completions", "retained"),
         # progress
         *_integers("state", "failure", "frame_next", "turn", "order", "completed", "completions_taken"),
         *_integers("any_first", "any_last"),  # posted receives from any source, in the order of posting
         *_integers("granted_receives", "unfinished", "left_peers"),
+        *_integers("retained_free"),  # bit i: buffer i of ``retained`` is free
         *_integers("first_hash", "other_hash", "first_child", "other_child"),  # of a mismatch
         *_integers("left_peer"),  # who is to blame for FAILED_LEFT
         *_integers("exchange_tag", "exchange_call"),  # of the latest collective that has posted all its receives
@@ -90,10 +91,12 @@ STREAM = np.dtype(
         # from the peer
         *_integers("largest_packet"),  # -1: none yet
         *_integers("match_next", "match_low"),  # the next message to be matched; the lowest without a receive
+        *_integers("told_low"),  # ``match_low`` in the last acknowledgement
         *_integers("unmatched_first", "unmatched_last", "posted_first", "posted_last"),
         *_integers("waiting_first", "waiting_last"),  # matched receives that are granted nothing yet
         *_integers("grant_one", "grant_two"),  # receives whose fragments may come; NONE
-        *_integers("acknowledge", "heard_ns", "regrant_ns"),
+        *_integers("acknowledge", "acknowledge_ns", "unanswered"),  # see ACKNOWLEDGE_NOW
+        *_integers("heard_ns", "regrant_ns"),
         *_integers("left_ns"),  # when the peer left the job; 0: it is here
     ],
     align=True,
@@ -115,6 +118,7 @@ TRANSFER = np.dtype(
         *_integers("state", "next", "order", "message", "source"),
         *_integers("eager_bytes", "fragments", "granted"),
         *_integers("sent", "acknowledged"),  # of a send: fragments from 1 on begun, fragments acknowledged
+        *_integers("retained"),  # of a send: 1 + the buffer that has its data, and its caller has been told; 0
         *_integers("low", "arrived"),  # of a receive: lowest fragment missing, fragments that have come
     ],
     align=True,
@@ -165,6 +169,10 @@ ABSENT, ARRIVED, UNMATCHED, TAKEN = 0, 1, 2, 3
 LIVE, ACKNOWLEDGED, LOST = 1, 2, 3
 """A packet's states."""
 
+ACKNOWLEDGE_NOW, ACKNOWLEDGE_LATER = 1, 2
+"""A stream's acknowledgement is due: with the next frames; with the next message to the peer, or at
+``acknowledge_ns``, or with ``unanswered`` messages."""
+
 NONE = -1
 ANY_SOURCE = -1
 WHOLE_TAG = -1
@@ -180,6 +188,9 @@ MOST_GRANTED = 1024
 """Fragments of a message beyond the lowest missing one that may be granted."""
 SEEN_PACKETS = 256
 """How many of a source's latest packets an acknowledgement lists."""
+RETAINED_MESSAGES = 32
+"""Sends that have finished for their callers before they are acknowledged; at most 64, by the bits of a word."""
+ALL_FREE = (1 << RETAINED_MESSAGES) - 1
 EAGER_FRAMES, LEAST_EAGER_MESSAGES, MOST_EAGER_MESSAGES = 256, 4, 64
 
 

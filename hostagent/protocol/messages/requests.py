@@ -16,7 +16,7 @@ from hostagent.protocol.messages.records import (
     core_at,
     request_at,
 )
-from hostagent.protocol.messages.transfers import appended, stream_of, transfer_of
+from hostagent.protocol.messages.transfers import appended, retain, stream_of, transfer_of
 from hostagent.protocol.messages.transmit import pass_to_self
 from hostagent.protocol.worker.operations import JOB_FAILED, QUEUE_FULL, REFUSED
 
@@ -50,6 +50,7 @@ def message_submit(address: int, request_address: int) -> Any:
     transfer.source_address = request.source_address
     transfer.state = QUEUED
     transfer.acknowledged = 0
+    transfer.retained = 0
     core.unfinished += 1
     if request.receives:
         post_receive(core, slot)
@@ -57,6 +58,8 @@ def message_submit(address: int, request_address: int) -> Any:
         stream = stream_of(core, request.peer)
         stream.queue_first, stream.queue_last = appended(core, stream.queue_first, stream.queue_last, slot)
         note_exchange(core, request.tag, request.call)
+        if request.peer != core.child:
+            retain(core, slot)
     pass_to_self(core)
     return request.number
 

@@ -11,6 +11,7 @@ from typing import Any
 from emulator.native.jit import njit
 from hostagent.protocol.messages.losses import lose_all
 from hostagent.protocol.messages.records import (
+    ACKNOWLEDGE_NOW,
     ANY_SOURCE,
     FAILED,
     FREE,
@@ -49,7 +50,7 @@ def message_resume(address: int, epoch: int, now_ns: int) -> None:
         stream.progress_ns = now_ns
         stream.heard_ns = now_ns
         stream.regrant_ns = stream.rto_ns
-        stream.acknowledge = 1
+        stream.acknowledge = ACKNOWLEDGE_NOW
 
 
 @njit

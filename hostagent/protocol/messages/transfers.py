@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
-from emulator.native.memory import store_i64
+from emulator.native.memory import copy_bytes, store_i64
 from hostagent.protocol.messages.frames import DATA_AT, ENVELOPE_END_AT
 from hostagent.protocol.messages.records import (
     COMPLETION_BYTES,
@@ -16,6 +17,7 @@ from hostagent.protocol.messages.records import (
     MOST_PACKETS,
     NONE,
     PACKET_BYTES,
+    QUEUED,
     STREAM_BYTES,
     TRANSFER_BYTES,
     completion_at,
@@ -98,6 +100,21 @@ def fragment_bytes(core: Any, transfer: Any, fragment: int) -> Any:
 
 
 @njit(internal=True)
+def retain(core: Any, slot: int) -> None:
+    """Keep a copy of a short send's data, so that the send ends for its caller before it is acknowledged."""
+    send = transfer_of(core, slot)
+    if send.state != QUEUED or core.retained_free == 0 or send.length > eager_capacity(core):
+        return
+    place = trailing_zeros(core.retained_free)
+    core.retained_free &= ~(1 << place)
+    send.retained = 1 + place
+    buffer = core.retained + place * eager_capacity(core)
+    copy_bytes(buffer, send.address, send.length)
+    send.address = buffer
+    complete(core, send, 0)
+
+
+@njit(internal=True)
 def finish(core: Any, slot: int, status: int) -> None:
     """A transfer has ended; its place is free once the caller has taken the completion."""
     transfer = transfer_of(core, slot)
@@ -110,6 +127,16 @@ def finish(core: Any, slot: int, status: int) -> None:
             core.receives_finished += 1
         else:
             core.sends_finished += 1
+    if transfer.retained:
+        core.retained_free |= 1 << (transfer.retained - 1)
+        transfer.retained = 0
+    else:
+        complete(core, transfer, status)
+
+
+@njit(internal=True)
+def complete(core: Any, transfer: Any, status: int) -> None:
+    """Tell the caller that a transfer has ended."""
     completion = completion_at(core.completions + (core.completed & core.transfer_mask) * COMPLETION_BYTES)
     completion.number = transfer.number
     completion.status = status

@@ -31,6 +31,8 @@ from hostagent.protocol.messages.frames import (
 from hostagent.protocol.messages.losses import enter_packet, loss_of, probe_silence, timer_ns
 from hostagent.protocol.messages.matching import granted_end, match_arrived
 from hostagent.protocol.messages.records import (
+    ACKNOWLEDGE_LATER,
+    ACKNOWLEDGE_NOW,
     ARRIVED,
     BEGUN,
     MOST_ENVELOPES,
@@ -78,8 +80,8 @@ def message_poll_transmit(address: int, out: int, capacity: int, consumed: int, 
             probe_silence(core, peer, now_ns)
         if stream.grant_one != NONE or stream.grant_two != NONE:
             repeat_grants(stream, now_ns)
-        if stream.acknowledge != 0 and stream.largest_packet >= 0 and count < capacity and has_frame(core, consumed):
-            stream.acknowledge = 0
+        if must_answer(stream, now_ns) and count < capacity and has_frame(core, consumed):
+            stream.acknowledge = stream.unanswered = 0
             count = emit(core, out, count, build_acknowledgement(core, peer), ACKNOWLEDGEMENT_FRAME_BYTES)
             core.acknowledgements_sent += 1
     first = int(core.turn)
@@ -93,6 +95,14 @@ def message_poll_transmit(address: int, out: int, capacity: int, consumed: int, 
         idle = idle + 1 if count == before else 0
         peer = (peer + 1) % core.workers
     return count
+
+
+@njit(internal=True)
+def must_answer(stream: Any, now_ns: int) -> Any:
+    """Whether an acknowledgement is to be sent now."""
+    if stream.acknowledge == ACKNOWLEDGE_LATER:
+        return now_ns >= stream.acknowledge_ns or stream.queue_first != NONE
+    return stream.acknowledge == ACKNOWLEDGE_NOW and stream.largest_packet >= 0
 
 
 @njit(internal=True)
@@ -231,6 +241,7 @@ def send_fragment(core: Any, peer: int, slot: int, fragment: int, out: int, coun
 def build_acknowledgement(core: Any, peer: int) -> Any:
     """What has come from a peer, and what may come; returns the frame's address."""
     stream = stream_of(core, peer)
+    stream.told_low = stream.match_low
     frame = frame_to_build(core)
     write_start(core, frame, ACKNOWLEDGEMENT, peer, stream.largest_packet, stream.match_low)
     bits = core.seen + peer * (SEEN_PACKETS // 8)
@@ -261,7 +272,7 @@ def repeat_grants(stream: Any, now_ns: int) -> None:
     if now_ns >= stream.heard_ns + stream.regrant_ns:
         stream.heard_ns = now_ns
         stream.regrant_ns = min(2 * stream.regrant_ns, LARGEST_RTO_NS)
-        stream.acknowledge = 1
+        stream.acknowledge = ACKNOWLEDGE_NOW
 
 
 # --- messages to oneself ---
@@ -305,4 +316,6 @@ def message_next_timer(address: int) -> Any:
             when_ns = min(when_ns, timer_ns(stream))
         if stream.grant_one != NONE or stream.grant_two != NONE:
             when_ns = min(when_ns, stream.heard_ns + stream.regrant_ns)
+        if stream.acknowledge == ACKNOWLEDGE_LATER:
+            when_ns = min(when_ns, stream.acknowledge_ns)
     return when_ns

@@ -7,7 +7,8 @@ import pytest
 
 from hostagent.protocol.messages import COLLECTIVE_TAGS
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES
-from hostagent.protocol.messages.records import eager_messages
+from hostagent.protocol.messages.receive import LATER_NS
+from hostagent.protocol.messages.records import RETAINED_MESSAGES, eager_messages
 from hostagent.protocol.worker import FAILED_MISMATCH
 from tests.generators.message_schedules import draw
 from tests.labs import message_core
@@ -131,6 +132,44 @@ def test_messages_beyond_the_buffers_for_envelopes_have_a_fragment_more() -> Non
         assert lab.step()
     late = 100 - eager_messages(2)
     assert sender.statistics()["late_fragments_sent"] == receiver.statistics()["late_fragments_received"] == late
+
+
+def test_an_acknowledgement_goes_with_the_answer_or_after_half_a_millisecond() -> None:
+    lab, _ = make_lab(Schedule(workers=2))
+    first, other = lab.cores
+    data, got = np.zeros(20, np.uint8), np.zeros(20, np.uint8)
+    for _ in range(2):
+        other.receive_message(0, got)
+        first.send(1, data)
+        (message,) = first.transmit(lab.now_ns)
+        ((_, forwarded),) = lab.forward(0, message)
+        other.receive(forwarded, lab.now_ns)
+        assert other.transmit(lab.now_ns) == []
+        assert other.next_timer() == lab.now_ns + LATER_NS
+        if other.statistics()["acknowledgements_sent"] == 0:
+            other.send(0, data)
+            assert len(other.transmit(lab.now_ns)) == 2
+        else:
+            lab.now_ns += LATER_NS
+            assert len(other.transmit(lab.now_ns)) == 1
+    assert other.statistics()["acknowledgements_sent"] == 2
+
+
+def test_short_sends_end_at_once_while_there_are_buffers() -> None:
+    lab, _ = make_lab(Schedule(workers=2))
+    sender, receiver = lab.cores
+    data, got = np.zeros(20, np.uint8), np.zeros(20, np.uint8)
+    for _ in range(RETAINED_MESSAGES + 3):
+        sender.send(1, data)
+        receiver.receive_message(0, got)
+    lab.pump(0)
+    assert len(lab.ended[0]) == RETAINED_MESSAGES
+    assert sender.statistics()["sends_finished"] == 0
+    assert sender.memory.retains
+    while sender.statistics()["sends_finished"] < RETAINED_MESSAGES + 3:
+        assert lab.step()
+    assert len(lab.ended[0]) == RETAINED_MESSAGES + 3
+    assert not sender.memory.retains
 
 
 def test_messages_that_changed_places_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from hostagent.protocol.messages import ANY_SOURCE, MOST_TRANSFERS, Message
 from hostagent.protocol.operation import Operation, OperationKind, Span
+from hostagent.transport import job
 from hostagent.transport.errors import Cause, TransportError
 from tests.labs.transport_network import changed, network
 
@@ -96,6 +98,36 @@ def test_lost_frames_are_sent_again():
         for channel, number in numbers:
             finish(channel, number)
         assert all(np.array_equal(got[rank][peer], given[peer][rank]) for rank in range(3) for peer in range(3))
+
+
+def test_a_rank_leaves_when_its_short_sends_have_arrived() -> None:
+    """They end at once, whatever the network does, and their memory is the caller's again."""
+    dark = threading.Event()
+    dark.set()
+    with network(2, loses=lambda port, frame: dark.is_set() and port == 1) as net:
+        given, got = bytes_of(50), np.zeros(50, np.uint8)
+        number = net.channels[1].post(receive(got, 0))
+        finish(net.channels[0], net.channels[0].post(send(given, 1)))
+        given[:] = 0
+        left = threading.Thread(target=net.channels[0].close)
+        left.start()
+        left.join(0.1)
+        assert left.is_alive()
+        dark.clear()
+        finish(net.channels[1], number)
+        assert np.array_equal(got, bytes_of(50))
+        left.join(PATIENCE_S)
+        assert not left.is_alive()
+
+
+def test_a_rank_whose_short_send_does_not_arrive_leaves_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "DELIVERY_TIMEOUT_S", 0.05)
+    with network(2, loses=lambda port, frame: port == 1) as net:
+        idle = net.channels[1].post(receive(np.zeros(8, np.uint8), 0))
+        finish(net.channels[0], net.channels[0].post(send(np.zeros(8, np.uint8), 1)))
+        net.channels[0].close()
+        assert net.channels[1].wait(idle, PATIENCE_S)
+        assert "rank 0 leaves, and a send of its has not arrived" in str(net.channels[1].failure(idle))
 
 
 def test_a_restart_of_the_aggregator_costs_nothing_but_time():
