@@ -13,6 +13,7 @@ from emulator.network.topology.builders import leaf_spine
 from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
 from hostagent.cli.schedule.boosted_trees import binned_by_quantiles, boosted, explained
 from hostagent.launch.aggregators import running_aggregator, running_switches
+from hostagent.protocol.wire import full_frame_bytes
 from tests.labs.torch_jobs import run_forked
 
 RANKS, LANES = 4, 64
@@ -76,3 +77,6 @@ def test_a_tree_of_switches_sums_what_one_tree_of_the_schedule_does(tmp_path):
     assert "a tree of switches starts (2x2), then 4 ranks" in run.stderr
     assert "switch-4: 1 task, all sums right" in run.stdout, run
     assert "measured bytes: equal" in run.stdout
+    rows = [line.replace(",", "").split()[-4:] for line in run.stdout.splitlines() if " to root " in line]
+    frames = -(-40_000 // (4 * LANES))
+    assert "sent again" in run.stdout or rows == [[str(frames * full_frame_bytes(LANES))] * 4] * 2, run.stdout

@@ -127,7 +127,7 @@ def test_operators_that_a_trace_of_torch_has_below_one_that_has_ended(tmp_path):
     """A callback of another thread keeps it open for torch's observer; the timeline says when it has ended."""
     memory = (7, 30, 0, 100, 4, "cpu")
     groups = torch_node(2, 1, "## process_group:init ##")
-    groups["inputs"]["values"] = ['[{"group_size": 2}]']
+    groups["inputs"]["values"] = ['[{"pg_name": "0", "ranks": []}]']
     nodes = [
         torch_node(1, 1, "[pytorch|profiler|execution_trace|process]"),
         groups,
