@@ -148,7 +148,7 @@ def test_operators_that_a_trace_of_torch_has_below_one_that_has_ended(tmp_path):
     assert [(task.call, task.duration_ns) for task in computes] == [("mm", 50_000), ("relu", 20_000), ("step", 30_000)]
     (total,) = [number for number, task in enumerate(schedule) if isinstance(task, Collective)]
     assert (schedule.task_bytes[total], [total in task.after for task in computes]) == (400, [False, False, True])
-    nodes[3]["name"] = "c10d::send"
+    nodes[3]["name"] = "c10d::recv_any_source_"
     (tmp_path / "step.0.json").write_text(json.dumps({"nodes": nodes}))
-    with pytest.raises(ScheduleError, match="node 4: send is none of allreduce_"):
+    with pytest.raises(ScheduleError, match="node 4: recv_any_source_ is none of allreduce_"):
         read_chakra(tmp_path / "step.et", star(2))
