@@ -11,7 +11,7 @@ from emulator.network.schedule.generators import halving_doubling, switch_allred
 from emulator.network.schedule.grids import line_switches
 from emulator.network.topology.builders import leaf_spine
 from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
-from hostagent.cli.schedule.boosted_trees import binned_by_quantiles, boosted, explained
+from hostagent.cli.schedule.boosted_trees import binned, boosted, explained
 from hostagent.launch.aggregators import running_aggregator, running_switches
 from hostagent.protocol.wire import full_frame_bytes
 from tests.labs.torch_jobs import run_forked
@@ -43,7 +43,7 @@ def test_ranks_grow_the_same_boosted_trees_as_one_does_alone(tmp_path):
     rows = [line.split()[1:] for line in output.splitlines() if line.startswith("trees ")]
     assert sorted(row[0] for row in rows) == sorted(RANKS * algorithms), output
     data, target = load_diabetes(return_X_y=True)
-    alone = explained(boosted(binned_by_quantiles(data), target, lambda values: values))
+    alone = explained(boosted(binned(data), target, lambda values: values))
     assert [float(row[1]) for row in rows] == pytest.approx([alone] * len(rows), abs=1e-4), output
     assert len({row[2] for row in rows}) == 1, output
 
