@@ -3,10 +3,10 @@
     netsum run -n 4 -m hostagent.cli.schedule.boosted_trees [switch|ring|hd|tree|bcube]
 
 Bins, histograms and splits are those of scikit-learn's HistGradientBoostingRegressor, by its internal modules; the
-method is that of LightGBM (Ke et al., NIPS 2017). Ours is the loop around them: in scikit-learn's the rows that a process
-has decide which child's histogram is calculated, so ranks would decide differently; here trees grow level by level, and
-the histograms of each level are one sum, from which all ranks find the same splits. The sums are made in the switch, or
-by a schedule of messages, whose order of ranks NETSUM_REORDER=probe chooses.
+method is that of LightGBM (Ke et al., NIPS 2017). Ours is the loop around them: in scikit-learn's the rows of a process
+decide which child's histogram is calculated, so ranks would decide differently; here trees grow level by level, and the
+histograms of each level are one sum, from which all ranks find the same splits. The sums are made in the switch, or by
+a schedule of messages, whose order of ranks NETSUM_REORDER=probe chooses.
 """
 
 from __future__ import annotations
