@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,26 +130,18 @@ def bandwidth(
 def _allreduces(topology: Topology, sizes: list[int], left_out: list[str]) -> Iterator[dict[str, Any]]:
     """A row for each algorithm and size; what does not fit the topology is added to ``left_out``, with the reason.
     Raises ScheduleError where nothing does."""
-    from emulator.network.messages.ring_steps import rings_elapsed_ns
+    from emulator.network.messages.grid_steps import rings_elapsed_ns, torus_elapsed_ns
     from emulator.network.messages.simulate import simulate
-    from emulator.network.schedule.generators import even_chunks
     from emulator.network.schedule.grids import GRID_GENERATORS
     from emulator.network.schedule.parts import ScheduleError
     from emulator.network.topology.parts import TopologyError
 
-    def times_ns(name: str) -> Iterator[int]:
-        if name == "grid-rings":
-            yield from (rings_elapsed_ns(topology, size) for size in sizes)
-            return
-        schedule = GRID_GENERATORS[name](topology, sizes[0])
-        count = sum(each.count for each in schedule.chunks)
-        for size in sizes:
-            sized = replace(schedule, chunks=tuple(even_chunks(size, count, schedule.ranks)))
-            yield simulate(sized).elapsed_ns
-
-    for name in GRID_GENERATORS:
+    without_list = {"grid-rings": rings_elapsed_ns, "grid-torus": torus_elapsed_ns}
+    for name, build in GRID_GENERATORS.items():
         try:
-            for size, elapsed_ns in zip(sizes, times_ns(name), strict=True):
+            for size in sizes:
+                own = without_list.get(name)
+                elapsed_ns = own(topology, size) if own else simulate(build(topology, size)).elapsed_ns
                 yield {"algorithm": name, "size_bytes": size, "elapsed_ns": elapsed_ns, "gbps": 8 * size / elapsed_ns}
         except TopologyError as error:
             left_out.append(f"{name}: {error.text}")

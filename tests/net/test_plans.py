@@ -56,9 +56,13 @@ def test_plans_of_two_ndv2_with_a_relay_are_right_on_16_live_ranks(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_allgather_of_two_dgx2_is_right_on_32_live_ranks(tmp_path):
-    machine, sketch = read_machine("DGX2", None, 2, SIZE), read_sketch(SKETCHES / "dgx2-pairs.json")
-    write_schedule(synthesize(machine, sketch, "allgather", SIZE, time_limit_s=20).schedule, tmp_path / "plan.json")
+def test_plans_of_two_dgx2_are_right_on_32_live_ranks(tmp_path):
+    machine = read_machine("DGX2", None, 2, SIZE)
+    files = []
+    for collective, sketch in (("allgather", "pairs"), ("allreduce", "pairs"), ("alltoall", "direct")):
+        files.append(str(tmp_path / f"{collective}.json"))
+        plan = synthesize(machine, read_sketch(SKETCHES / f"dgx2-{sketch}.json"), collective, SIZE, time_limit_s=10)
+        write_schedule(plan.schedule, files[-1])
     with running_aggregator(32, lanes=LANES, folder=tmp_path) as aggregator:
-        output = run_forked(32, aggregator.address, "plans.py", str(LANES), str(tmp_path / "plan.json"), patience_s=400)
-    assert output.count("is_wrong=False") == 1, output
+        output = run_forked(32, aggregator.address, "plans.py", str(LANES), *files, patience_s=400)
+    assert output.count("is_wrong=False") == len(files) == 3, output

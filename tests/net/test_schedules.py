@@ -8,11 +8,12 @@ from sklearn.datasets import load_diabetes
 
 from emulator.network.schedule.files import write_schedule
 from emulator.network.schedule.generators import halving_doubling, switch_allreduce
-from emulator.network.schedule.grids import line_switches
+from emulator.network.schedule.grids import line_switches, rings, torus
 from emulator.network.topology.builders import leaf_spine
 from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
-from hostagent.cli.schedule.boosted_trees import binned_by_quantiles, boosted, explained
+from hostagent.cli.schedule.boosted_trees import binned, boosted, explained
 from hostagent.launch.aggregators import running_aggregator, running_switches
+from hostagent.protocol.wire import full_frame_bytes
 from tests.labs.torch_jobs import run_forked
 
 RANKS, LANES = 4, 64
@@ -42,7 +43,7 @@ def test_ranks_grow_the_same_boosted_trees_as_one_does_alone(tmp_path):
     rows = [line.split()[1:] for line in output.splitlines() if line.startswith("trees ")]
     assert sorted(row[0] for row in rows) == sorted(RANKS * algorithms), output
     data, target = load_diabetes(return_X_y=True)
-    alone = explained(boosted(binned_by_quantiles(data), target, lambda values: values))
+    alone = explained(boosted(binned(data), target, lambda values: values))
     assert [float(row[1]) for row in rows] == pytest.approx([alone] * len(rows), abs=1e-4), output
     assert len({row[2] for row in rows}) == 1, output
 
@@ -67,12 +68,28 @@ def test_rows_and_columns_of_a_hamming_mesh_have_switches_of_their_own(build, me
     assert all(int(row[3]) == int(row[4]) > 8 * 4_000 / 2 for row in rows), output
 
 
+def run_schedule(*words):
+    command = [sys.executable, "-m", "hostagent.cli.main", "schedule", "run", *words, "--lanes", str(LANES)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("build", "switches"), [(line_switches, ["--all-switches"]), (rings, []), (torus, [])])
+def test_allreduces_of_a_hamming_mesh_on_16_live_ranks(build, switches, tmp_path):
+    """Two by two boards of two by two; a live switch for each of four rows and four columns, or one that forwards."""
+    write_schedule(build(hamming_mesh((2, 2)), 64 * 1024), tmp_path / "mesh.json")
+    run = run_schedule(str(tmp_path / "mesh.json"), *switches)
+    assert ("8 switches start, then 16 ranks" if switches else "16 ranks and a switch start") in run.stderr
+    assert "all sums right" in run.stdout, run
+    assert "measured bytes: equal" in run.stdout, run
+
+
 def test_a_tree_of_switches_sums_what_one_tree_of_the_schedule_does(tmp_path):
     write_schedule(switch_allreduce(leaf_spine(2, 2, 1), 40_000), tmp_path / "tree.json")
-    words = ("schedule", "run", str(tmp_path / "tree.json"), "--all-switches", "--lanes", str(LANES))
-    run = subprocess.run(
-        [sys.executable, "-m", "hostagent.cli.main", *words], capture_output=True, text=True, timeout=100
-    )
+    run = run_schedule(str(tmp_path / "tree.json"), "--all-switches")
     assert "a tree of switches starts (2x2), then 4 ranks" in run.stderr
     assert "switch-4: 1 task, all sums right" in run.stdout, run
     assert "measured bytes: equal" in run.stdout
+    rows = [line.replace(",", "").split()[-4:] for line in run.stdout.splitlines() if " to root " in line]
+    frames = -(-40_000 // (4 * LANES))
+    assert "sent again" in run.stdout or rows == [[str(frames * full_frame_bytes(LANES))] * 4] * 2, run.stdout

@@ -21,14 +21,17 @@ GRADIENT_BYTES = 4 * 4 * (400 * 400 + 400)
 SCRIPT = Path(__file__).parent / "torch_scripts" / "recorded_step.py"
 
 
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trace")
-    commands = [[sys.executable, SCRIPT, folder, str(rank), str(RANKS)] for rank in range(RANKS)]
+def record(folder, name):
+    commands = [[sys.executable, SCRIPT, folder, str(rank), str(RANKS), name] for rank in range(RANKS)]
     started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
     said = [process.communicate(timeout=120)[1] for process in started]
     assert [process.returncode for process in started] == [0] * RANKS, said
     return folder / "step.et"
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("trace"), "ddp")
 
 
 def recorded(trace, rank):
@@ -100,3 +103,24 @@ def test_without_a_timeline_and_what_is_no_trace(trace, tmp_path):
     (tmp_path / "step.1.json").write_text('{"nodes": []}')
     with pytest.raises(ScheduleError, match=r"step\.1\.json: no execution trace of torch: .* no node"):
         read_chakra(tmp_path / "step.et", star(RANKS))
+
+
+def test_messages_from_rank_to_rank(tmp_path):
+    schedule = read_chakra(record(tmp_path, "ring"), star(RANKS))
+    moved = verify(schedule)
+    sends = {task.source: (number, task) for number, task in enumerate(schedule) if isinstance(task, Send)}
+    assert {source: task.destination for source, (_, task) in sends.items()} == {0: 1, 1: 2, 2: 0}
+    assert moved.sent_bytes.tolist() == [4000] * RANKS
+    for number, task in enumerate(schedule):
+        if isinstance(task, Compute) and task.call == "aten::add_":
+            assert sends[(task.rank - 1) % RANKS][0] in task.after, number
+    (total,) = [task for task in schedule if isinstance(task, Collective)]
+    before = [task for task in map(schedule.__getitem__, total.after) if isinstance(task, Compute)]
+    assert [task.rank for task in before if task.call == "aten::add_"] == list(range(RANKS))
+
+
+def test_several_groups_of_gloo_are_refused(tmp_path):
+    with pytest.raises(
+        ScheduleError, match=r"step.0.json: 2 process groups, and collectives or messages that do not say"
+    ):
+        read_chakra(record(tmp_path, "groups"), star(RANKS))

@@ -145,11 +145,16 @@ def _torch_nodes(trace: Path, timeline: Path) -> Iterator[Any]:
     """What torch has recorded, as nodes of Chakra."""
     for each in read_operators(trace, timeline):
         node = _messages()["Node"](id=each.id, name=each.name, type=COMP, data_deps=each.after)
+        if each.collective >= 0 or each.peer >= 0:
+            node.attr.add(name="comm_size", int64_val=each.bytes)
         if each.collective >= 0:
             node.type = COLL
             node.attr.add(name="comm_type", int64_val=each.collective)
-            node.attr.add(name="comm_size", int64_val=each.bytes)
             node.attr.add(name="pg_name", string_val=each.group)
+        elif each.peer >= 0:
+            node.type = SEND if each.name == "send" else RECV
+            node.attr.add(name="comm_dst" if node.type == SEND else "comm_src", int64_val=each.peer)
+            node.attr.add(name="comm_tag", int64_val=each.tag)
         else:
             node.duration_micros = -(-each.duration_ns // 1000)
             node.attr.add(name=EXACT, int64_val=each.duration_ns)

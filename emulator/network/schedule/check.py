@@ -17,7 +17,7 @@ Bits = NDArray[np.bool_]
 MOST_CHUNKS = 1 << 24
 """All together: columns have an entry for each."""
 MOST_TASKS = 1 << 23
-"""Four gigabytes, with what is calculated of them."""
+"""Two gigabytes, with what is calculated of them."""
 MOST_BYTES = 1 << 38
 """Of a chunk: all of them together can be counted."""
 MOST_NS = 1 << 62

@@ -114,8 +114,10 @@ class Columns(NamedTuple):
                 lengths = np.concatenate([part.lengths for part in parts])
                 values = np.concatenate([part.values for part in parts])
                 found.append(Ragged(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), values))
-            else:
+            elif any(part.any() for part in parts):
                 found.append(np.concatenate(parts))
+            else:
+                found.append(np.zeros(sum(map(len, parts)), parts[0].dtype))  # takes no memory until it is written
         return cls(*found)
 
 

@@ -89,7 +89,8 @@ def double_binary_tree(
     In-order trees: inner nodes of the first have odd numbers. The second is the first shifted by one rank (n odd) or
     mirrored (n even), so that no rank is an inner node of both. A rank with two below it sends and receives 2 S, in 4
     messages for each piece: 4 ``pieces`` (alpha + beta S/2 ``pieces``) at least, and some 2 log2(n) messages more until
-    the first piece has been up and down. Messages are in the order of `_tree_turns`.
+    the first piece has been up and down. One piece takes 4(log2(n + 1) - 1) messages where n + 1 is a power of two, and
+    4 log2(n) - 2 where n is. Messages are in the order of `_tree_turns`.
     """
     ranks = len(topology.hosts if places is None else places)
     builder, ranks = _builder("double-binary-tree", topology, size_bytes, 2 * pieces, places)

@@ -1,14 +1,17 @@
 """Allreduces on grids: a torus, or a HammingMesh, whose rows and columns are rings too; rank i is at host i.
 
 P ranks in R rows and C columns, S bytes of data at each, links of one rate. All of them are made as columns, since two
-rings of 1,024 ranks are eight million messages.
+rings of 1,024 ranks are eight million messages. Of more there is the part that moves some chunks (``chunks``): what
+`verify` asks of data, it asks chunk by chunk, so a schedule of which all parts are right is right. Its times are those
+of `messages.grid_steps`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +20,7 @@ from emulator.network.schedule.builder import Builder
 from emulator.network.schedule.check import check_count
 from emulator.network.schedule.columns import Kind, Ragged
 from emulator.network.schedule.generators import even_chunks
-from emulator.network.schedule.parts import Operation, ScheduleError
+from emulator.network.schedule.parts import Chunks, Operation, ScheduleError
 from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.trees import switch_tree
 from emulator.network.topology.hxmesh.hammingmesh import HammingMesh
@@ -25,10 +28,22 @@ from emulator.network.topology.parts import NodeKind
 from emulator.network.topology.topology import Topology
 
 Int64s = NDArray[np.int64]
+Ints = NDArray[np.integer]
 EAST, WEST, SOUTH, NORTH = range(4)
 BACK = (WEST, EAST, NORTH, SOUTH)
 STEPS = ((0, 1), (0, -1), (1, 0), (-1, 0))
 """Of each direction: rows and columns."""
+
+
+class Step(NamedTuple):
+    """Messages that go at once, arrays of one shape or what is broadcast to it."""
+
+    kind: Ints | int
+    direction: Ints | int
+    source: Ints
+    first: Ints
+    """Chunk, of ``length``."""
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +54,8 @@ class Grid:
     columns: int
     routes: NDArray[np.int32]
     """[direction, rank, hops]: indexes of links, -1 after the last one. No two routes have a link in common."""
+    peers: NDArray[np.int32]
+    """[direction, rank]: the rank there."""
 
     @classmethod
     def of(cls, topology: Topology) -> Grid:
@@ -52,27 +69,27 @@ class Grid:
         forward = _hamming_steps(topology) if topology.names(NodeKind.SWITCH) else _torus_steps(topology, rows, columns)
         longest = max(len(route) for routes in forward for route in routes)
         routes = np.full((4, rows * columns, longest), -1, np.int32)
+        row, column = np.divmod(np.arange(rows * columns), columns)
+        peers = [(row + down) % rows * columns + (column + right) % columns for down, right in STEPS]
         for direction, each in zip((EAST, SOUTH), forward, strict=True):
-            down, right = STEPS[direction]
             for rank, route in enumerate(each):
-                row, column = divmod(rank, columns)
-                peer = (row + down) % rows * columns + (column + right) % columns
                 routes[direction, rank, : len(route)] = [index[name] for name in route]
-                routes[BACK[direction], peer, : len(route)] = [backward[name] for name in reversed(route)]
-        return cls(rows, columns, routes)
+                back = [backward[name] for name in reversed(route)]
+                routes[BACK[direction], peers[direction][rank], : len(route)] = back
+        return cls(rows, columns, routes, np.array(peers, np.int32))
 
-    def add(
-        self, builder: Builder, kind: Int64s | int, direction: Int64s | int, source: Int64s, first: Int64s, count: int
-    ) -> None:
-        """Messages to the next rank in a direction, as of `Builder.messages`."""
-        steps = np.array(STEPS)[direction]
-        row, column = np.divmod(source, self.columns)
-        peer = (row + steps[..., 0]) % self.rows * self.columns + (column + steps[..., 1]) % self.columns
-        hops = self.routes[np.broadcast_arrays(direction, source, first)[0], np.broadcast_to(source, first.shape)]
-        used = (hops >= 0).reshape(-1, hops.shape[-1])
-        lengths = used.sum(axis=1)
-        routes = Ragged(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), hops[hops >= 0])
-        builder.messages(kind, source, peer, first, count, routes)
+    def add(self, builder: Builder, step: Step, chunks: range | None = None) -> None:
+        """Its messages, without other chunks than ``chunks``, of which the first one becomes number 0."""
+        kind, direction, source, first, length = np.broadcast_arrays(*step)
+        if chunks is not None:
+            begin, end = np.maximum(first, chunks.start), np.minimum(first + length, chunks.stop)
+            some = end > begin
+            first, length = begin[some] - chunks.start, (end - begin)[some]
+            kind, direction, source = kind[some], direction[some], source[some]
+        hops = self.routes[direction, source].reshape(-1, self.routes.shape[-1])
+        used = hops >= 0
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(used.sum(axis=1))])
+        builder.messages(kind, source, self.peers[direction, source], first, length, Ragged(offsets, hops[used]))
 
 
 def _torus_steps(topology: Topology, rows: int, columns: int) -> tuple[list[list[str]], list[list[str]]]:
@@ -134,19 +151,32 @@ def hamiltonian_cycles(rows: int, columns: int) -> tuple[Int64s, Int64s]:
     return ranks, directions
 
 
-def rings(topology: Topology, size_bytes: int) -> Schedule:
+def rings(topology: Topology, size_bytes: int, chunks: range | None = None) -> Schedule:
     """Rings each way around two cycles of a grid, a quarter of the data each (Hoefler et al. 2022).
 
-    2(P - 1)(alpha + beta S/4P), and 2(P - 1)/P S bytes sent by each rank: all of its four links are busy.
+    2(P - 1)(alpha + beta S/4P), and 2(P - 1)/P S bytes sent by each rank: all of its four links are busy. Chunk c is of
+    ring c // P, and starts at its place c % P.
     """
     grid, ranks = Grid.of(topology), len(topology.hosts)
-    source, way = ring_ways(grid)
-    check_count(8 * ranks * (ranks - 1))
-    builder = Builder(f"rings-{ranks}", topology, even_chunks(size_bytes, 4 * ranks, ranks))
-    step, ring, place = np.arange(ranks - 1)[:, None, None], np.arange(4)[:, None], np.arange(ranks)
-    grid.add(builder, Kind.REDUCE, way, source, ring * ranks + (place - step) % ranks, 1)
-    grid.add(builder, Kind.SEND, way, source, ring * ranks + (place + 1 - step) % ranks, 1)
+    source, way = (each.astype(np.int32) for each in ring_ways(grid))
+    own = range(4 * ranks) if chunks is None else chunks
+    check_count(2 * (ranks - 1) * len(own))
+    builder = Builder(f"rings-{ranks}", topology, _some(even_chunks(size_bytes, 4 * ranks, ranks), own))
+    step, chunk = np.arange(2 * (ranks - 1), dtype=np.int32)[:, None], np.arange(own.start, own.stop, dtype=np.int32)
+    ring, place = chunk // ranks, (chunk + step) % ranks
+    kind = np.where(step < ranks - 1, np.uint8(Kind.REDUCE), np.uint8(Kind.SEND))
+    grid.add(builder, Step(kind, way[ring, place], source[ring, place], chunk - own.start, 1))
     return builder.build()
+
+
+def _some(chunks: list[Chunks], own: range) -> list[Chunks]:
+    """Those numbers alone."""
+    found, first = [], 0
+    for each in chunks:
+        count = min(first + each.count, own.stop) - max(first, own.start)
+        found += [replace(each, count=count)] if count > 0 else []
+        first += each.count
+    return found
 
 
 def ring_ways(grid: Grid) -> tuple[Int64s, Int64s]:
@@ -157,23 +187,32 @@ def ring_ways(grid: Grid) -> tuple[Int64s, Int64s]:
     return np.concatenate([cycles, cycles[:, ::-1]]), np.concatenate([directions, back])
 
 
-def torus(topology: Topology, size_bytes: int, both_ways: bool = False) -> Schedule:
+def torus(topology: Topology, size_bytes: int, both_ways: bool = False, chunks: range | None = None) -> Schedule:
     """Rings in rows, then in columns, then in rows; half of the data columns first (Hoefler et al. 2022).
 
     Reduce-scatter in the first dimension, allreduce of a rank's block in the second, allgather in the first: with R = C
     4(R - 1) alpha + beta S (1 - 1/R)(1 + 1/R), while a rank uses two of its four links. ``both_ways``: halves of each
     half go around in both directions, so that all four are used.
     """
-    grid = Grid.of(topology)
+    grid, ranks = Grid.of(topology), len(topology.hosts)
+    count = (4 if both_ways else 2) * ranks
+    own = range(count) if chunks is None else chunks
+    builder = Builder(f"torus-{ranks}", topology, _some(even_chunks(size_bytes, count, ranks), own))
+    for _, step in torus_steps(grid, both_ways):
+        grid.add(builder, step, chunks)
+    return builder.build()
+
+
+def torus_steps(grid: Grid, both_ways: bool = False) -> Iterator[tuple[int, Step]]:
+    """Of each share of the data, by number: in a step each rank sends what it has got in the step before. Raises
+    ScheduleError."""
     if min(grid.rows, grid.columns) < 2:
         raise ScheduleError(f"{grid.rows}x{grid.columns} ranks: a torus has two rows and two columns at least")
-    ranks = len(topology.hosts)
     shares = [_Share(grid, half, way) for half in (0, 1) for way in ((0, 1) if both_ways else (0,))]
-    builder = Builder(f"torus-{ranks}", topology, even_chunks(size_bytes, len(shares) * ranks, ranks))
     steps = range(2 * max(grid.rows, grid.columns))
     for phase, step, number in product((_Share.scatter, _Share.across, _Share.gather), steps, range(len(shares))):
-        phase(shares[number], builder, step, number * ranks)
-    return builder.build()
+        if (made := phase(shares[number], step, number * grid.rows * grid.columns)) is not None:
+            yield number, made
 
 
 class _Share:
@@ -182,7 +221,6 @@ class _Share:
     """
 
     def __init__(self, grid: Grid, half: int, way: int) -> None:
-        self.grid = grid
         ranks = np.arange(grid.rows * grid.columns).reshape(grid.rows, grid.columns)
         ranks = ranks if half else ranks.T
         self.ranks = ranks[::-1, ::-1] if way else ranks  # [p, q]
@@ -191,23 +229,20 @@ class _Share:
         self.first, self.second = (BACK[self.first], BACK[self.second]) if way else (self.first, self.second)
         self.p, self.q = np.arange(self.n)[:, None], np.arange(self.m)
 
-    def scatter(self, builder: Builder, step: int, data: int) -> None:
-        if step < self.n - 1:
-            self._blocks(builder, Kind.REDUCE, self.p - step, data)
+    def scatter(self, step: int, data: int) -> Step | None:
+        return self._blocks(Kind.REDUCE, self.p - step, data) if step < self.n - 1 else None
 
-    def across(self, builder: Builder, step: int, data: int) -> None:
+    def across(self, step: int, data: int) -> Step | None:
         """An allreduce of block p + 1, which is then the sum of a ring, in the second dimension."""
-        if step < 2 * (self.m - 1):
-            kind = Kind.REDUCE if step < self.m - 1 else Kind.SEND
-            chunk = data + (self.p + 1) % self.n * self.m + (self.q - step) % self.m
-            self.grid.add(builder, kind, self.second, self.ranks, chunk, 1)
+        kind = Kind.REDUCE if step < self.m - 1 else Kind.SEND
+        chunk = data + (self.p + 1) % self.n * self.m + (self.q - step) % self.m
+        return Step(kind, self.second, self.ranks, chunk, 1) if step < 2 * (self.m - 1) else None
 
-    def gather(self, builder: Builder, step: int, data: int) -> None:
-        if step < self.n - 1:
-            self._blocks(builder, Kind.SEND, self.p + 1 - step, data)
+    def gather(self, step: int, data: int) -> Step | None:
+        return self._blocks(Kind.SEND, self.p + 1 - step, data) if step < self.n - 1 else None
 
-    def _blocks(self, builder: Builder, kind: Kind, block: Int64s, data: int) -> None:
-        self.grid.add(builder, kind, self.first, self.ranks, data + block % self.n * self.m + 0 * self.q, self.m)
+    def _blocks(self, kind: Kind, block: Int64s, data: int) -> Step:
+        return Step(kind, self.first, self.ranks, data + block % self.n * self.m + 0 * self.q, self.m)
 
 
 def line_switches(topology: Topology, size_bytes: int) -> Schedule:

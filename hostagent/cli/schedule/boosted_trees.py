@@ -1,10 +1,12 @@
-"""A rank of gradient boosted trees: each has some rows of scikit-learn's diabetes data, and histograms are summed.
+"""A rank of scikit-learn's gradient boosted trees: each has some rows of its diabetes data, and histograms are summed.
 
     netsum run -n 4 -m hostagent.cli.schedule.boosted_trees [switch|ring|hd|tree|bcube]
 
-Trees grow level by level from histograms of gradients (Ke et al., LightGBM, NIPS 2017, algorithm 1), with the same sums
-on all ranks and so the same splits. The sums are made in the switch, or by a schedule of messages, whose order of ranks
-NETSUM_REORDER=probe chooses.
+Bins, histograms and splits are those of scikit-learn's HistGradientBoostingRegressor, by its internal modules; the
+method is that of LightGBM (Ke et al., NIPS 2017). Ours is the loop around them: in scikit-learn's the rows of a process
+decide which child's histogram is calculated, so ranks would decide differently; here trees grow level by level, and the
+histograms of each level are one sum, from which all ranks find the same splits. The sums are made in the switch, or by
+a schedule of messages, whose order of ranks NETSUM_REORDER=probe chooses.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 from sklearn.datasets import load_diabetes
+from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+from sklearn.ensemble._hist_gradient_boosting.histogram import HistogramBuilder
+from sklearn.ensemble._hist_gradient_boosting.splitting import Splitter
 
 from emulator.network.topology.builders import star
 from hostagent.collectives.execute.executor import Executor
@@ -27,17 +32,21 @@ from hostagent.planner.placement.model import ALGORITHMS
 TREES, DEPTH, BINS, RATE, LEAST_ROWS = 60, 3, 32, 0.1, 10
 FIXED_POINT = 1 << 12
 """Of int32, whose sums no order of additions changes; those of the residuals here are below 2 ** 17."""
+SUMMED = ("sum_gradients", "count")
+"""Of scikit-learn's histograms."""
 LEAST_ELEMENTS = 16
 """Of a sum, one for each chunk of a schedule: two trees of eight pieces, or one chunk for each rank."""
 Floats = NDArray[np.float64]
+Bins = NDArray[np.uint8]
+"""[rows, features]."""
 Sum = Callable[[Floats], Floats]
 """Of all ranks' arrays, at each of them."""
 
 
-def binned_by_quantiles(data: Floats) -> NDArray[np.int64]:
-    """[rows, features], from 0 to `BINS` - 1."""
-    edges = np.quantile(data, np.arange(1, BINS) / BINS, axis=0)
-    return np.stack([np.searchsorted(*each) for each in zip(edges.T, data.T, strict=True)], axis=1)
+def binned(data: Floats) -> Bins:
+    """From 0 to `BINS` - 1, by quantiles of all rows."""
+    found: Bins = _BinMapper(n_bins=BINS + 1).fit_transform(data)
+    return found
 
 
 class Tree(NamedTuple):
@@ -47,12 +56,11 @@ class Tree(NamedTuple):
     """Of each node: feature, last bin."""
     leaves: Floats
 
-    def leaf(self, bins: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of each row."""
+    def predict(self, bins: Bins) -> Floats:
         node = np.zeros(len(bins), np.int64)
-        for level in self.levels:
-            node = _halved(node, bins, *level)
-        return node
+        for feature, last in self.levels:
+            node = 2 * node + (bins[np.arange(len(bins)), feature[node]] > last[node])
+        return self.leaves[node]
 
 
 class Trees(NamedTuple):
@@ -61,49 +69,50 @@ class Trees(NamedTuple):
     base: float
     trees: list[Tree]
 
-    def predict(self, bins: NDArray[np.int64]) -> Floats:
-        """``bins`` [rows, features]."""
-        steps: Floats = np.sum([tree.leaves[tree.leaf(bins)] for tree in self.trees], axis=0)
+    def predict(self, bins: Bins) -> Floats:
+        steps: Floats = np.sum([tree.predict(bins) for tree in self.trees], axis=0)
         return self.base + steps
 
 
-def boosted(bins: NDArray[np.int64], target: Floats, total: Sum) -> Trees:
-    """Grown from the rows of all ranks; ``bins`` [rows of this rank, features]: from 0 to `BINS` - 1."""
-    rows, features = bins.shape
-    first = total(np.array([target.sum(), rows]))
+def boosted(bins: Bins, target: Floats, total: Sum) -> Trees:
+    """Grown from the rows of all ranks; ``bins``, ``target``: of this rank's rows."""
+    first = total(np.array([target.sum(), len(bins)]))
     model = Trees(first[0] / first[1], [])
-    residual = target - model.base
+    bins, gradient = np.asfortranarray(bins), model.base - target
     for _ in range(TREES):
-        node, levels = np.zeros(rows, np.int64), []
-        for level in range(DEPTH):
-            shape = (1 << level, features, BINS)
-            cell = np.ravel_multi_index((node[:, None], np.arange(features), bins), shape).ravel()
-            weights = np.repeat(residual, features)
-            local = [np.bincount(cell, each, np.prod(shape)) for each in (weights, np.ones_like(weights))]
-            levels.append(_best_split(total(np.concatenate(local)).reshape(2, *shape)))
-            node = _halved(node, bins, *levels[-1])
-        local = [np.bincount(node, each, 1 << DEPTH) for each in (residual, np.ones(rows))]
-        sums, counts = total(np.concatenate(local)).reshape(2, -1)
-        model.trees.append(Tree(levels, RATE * sums / np.maximum(counts, 1)))
-        residual = residual - model.trees[-1].leaves[node]
+        model.trees.append(_grown(bins, gradient.astype(np.float32), total))
+        gradient = gradient + model.trees[-1].predict(bins)
     return model
 
 
-def _best_split(histogram: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(feature, last bin) of each node; ``histogram`` [2, nodes, features, bins]: sums of residuals, and rows."""
-    residual, count = np.cumsum(histogram, axis=-1)
-    parts = ((residual, count), (residual[..., -1:] - residual, count[..., -1:] - count))
-    gain = sum(each**2 / np.maximum(rows, 1) for each, rows in parts)
-    fits = (count >= LEAST_ROWS) & (count[..., -1:] - count >= LEAST_ROWS)
-    return np.divmod(np.where(fits, gain, -np.inf).reshape(len(gain), -1).argmax(axis=1), BINS)
+def _grown(bins: Bins, gradient: NDArray[np.float32], total: Sum) -> Tree:
+    """A tree of squared errors, whose second derivatives are 1."""
+    features = bins.shape[1]
+    no, free, counts = np.zeros(features, np.uint8), np.zeros(features, np.int8), np.full(features, BINS, np.uint32)
+    builder = HistogramBuilder(bins, BINS + 1, gradient, np.ones(1, np.float32), True, 1)
+    splitter = Splitter(bins, counts, BINS, no, no, free, 0.0, min_samples_leaf=LEAST_ROWS, hessians_are_constant=True)
+    nodes = [(splitter.partition, 0.0)]  # rows of this rank, value
+    levels = []
+    for _ in range(DEPTH):
+        local = np.stack([builder.compute_histograms_brute(rows) for rows, _ in nodes])  # [nodes, features, bins]
+        sums = total(np.concatenate([local[name].ravel() for name in SUMMED])).reshape(2, *local.shape)
+        for name, each in zip(SUMMED, sums, strict=True):
+            local[name] = np.round(each) if name == "count" else each
+        splits = [_split(splitter, *each) for each in zip(nodes, local, strict=True)]
+        levels.append((np.array([feature for feature, _, _ in splits]), np.array([last for _, last, _ in splits])))
+        nodes = [child for _, _, children in splits for child in children]
+    return Tree(levels, RATE * np.array([value for _, value in nodes]))
 
 
-def _halved(
-    node: NDArray[np.int64], bins: NDArray[np.int64], feature: NDArray[np.int64], last: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """The nodes of the next level."""
-    below: NDArray[np.int64] = 2 * node + (bins[np.arange(len(bins)), feature[node]] > last[node])
-    return below
+def _split(splitter: Any, node: tuple[Any, float], histogram: NDArray[Any]) -> tuple[int, int, list[tuple[Any, float]]]:
+    """(feature, last bin of the lower half, both halves); a node that is not worth it is its lower half."""
+    rows, value = node
+    count, gradient = int(histogram["count"][0].sum()), histogram["sum_gradients"][0].sum()
+    found = splitter.find_node_split(count, histogram, gradient, float(count), value) if count else None
+    if found is None or found.gain <= 0:
+        return 0, BINS, [(rows, value), (rows[:0], value)]
+    lower, upper, _ = splitter.split_indices(found, rows)
+    return found.feature_idx, found.bin_idx, [(lower, found.value_left), (upper, found.value_right)]
 
 
 class Summed:
@@ -137,13 +146,13 @@ def train(total: Summed) -> Trees:
     """On this rank's rows of the data: every so many-th one."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     data, target = load_diabetes(return_X_y=True)
-    return boosted(binned_by_quantiles(data)[rank::ranks], target[rank::ranks], total)
+    return boosted(binned(data)[rank::ranks], target[rank::ranks], total)
 
 
 def explained(model: Trees) -> float:
     """R2: the share of the variance of all ranks' data."""
     data, target = load_diabetes(return_X_y=True)
-    return float(1 - ((target - model.predict(binned_by_quantiles(data))) ** 2).mean() / target.var())
+    return float(1 - ((target - model.predict(binned(data))) ** 2).mean() / target.var())
 
 
 def main(algorithm: str = "switch") -> int:

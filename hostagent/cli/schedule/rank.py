@@ -28,6 +28,7 @@ from hostagent.collectives.execute.port_bytes import expected_bytes
 from hostagent.launch import live_view
 from hostagent.launch.terminal import amount, print_table, wide_console
 from hostagent.protocol.messages.frames import ACKNOWLEDGEMENT_FRAME_BYTES, DATA_AT
+from hostagent.protocol.tree import UP_PORT
 from hostagent.torch_backend.options import Options
 
 PATIENCE_S = 2.0
@@ -44,7 +45,7 @@ class Outcome:
     is_wrong: bool
     """Some rank holds a wrong sum."""
     ports: list[str]
-    """Rank of each, and its switch where there are several."""
+    """Rank of each, and its switch where there are several; then links between the switches of a tree."""
     expected: list[tuple[int, int]]
     """Bytes (up, down) at each port."""
     measured: list[tuple[int, int]]
@@ -122,8 +123,17 @@ def measure(
         up, down = expected_bytes(schedule, lanes, switch.tasks)
         ports += [f"{rank} at {switch.name}" if switch.name else str(rank) for rank in switch.ranks]
         expected += [(up[place], down[place]) for place in map(executor.order.index, switch.ranks)]
-    measured = [(now[0] - then[0], now[1] - then[1]) for then, now in zip(before.ports, after.ports, strict=True)]
-    return Outcome(elapsed_s, bool(is_wrong[0]), ports, expected, measured, after.repeated - before.repeated)
+    measured = _differences(before.ports, after.ports)
+    repeated = after.repeated - before.repeated
+    if not repeated:  # nobody knows which links of a tree a frame has passed that was sent again
+        ports += [f"leaf {leaf} to root" for leaf in range(len(after.between))]
+        expected += [expected[0]] * len(after.between)  # a leaf sends a sum for all of a frame's contributions
+        measured += _differences(before.between, after.between)
+    return Outcome(elapsed_s, bool(is_wrong[0]), ports, expected, measured, repeated)
+
+
+def _differences(before: Sequence[tuple[int, int]], after: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(now[0] - then[0], now[1] - then[1]) for then, now in zip(before, after, strict=True)]
 
 
 def run(executor: Executor, seed: int) -> tuple[float, list[int]]:
@@ -157,6 +167,8 @@ class Counted(NamedTuple):
 
     ports: list[tuple[int, int]]
     """Bytes (up, down) at each port, of what moves the schedule on, by switch and rank; at rank 0 alone."""
+    between: list[tuple[int, int]]
+    """The same at the port of each leaf of a tree of switches that leads to the root."""
     repeated: int
     """Frames that ranks have sent again."""
 
@@ -180,17 +192,19 @@ def counted(executor: Executor, beside: dist.ProcessGroup, switches: Sequence[Sw
     own = [_besides(executor, switch) for switch in switches]
     ranks: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, own, group=beside)
-    ports = []
+    ports, between = [], []
     for number, switch in enumerate(switches if dist.get_rank() == 0 else ()):
         view = live_view.take(switch.controller)
-        by_number = {port["number"]: port for each in view["switches"] for port in each["ports"]}
+        all_ports = [port for each in view["switches"] for port in each["ports"]]
+        between += [(port["bytes_out"], port["bytes_in"]) for port in all_ports if port["number"] == UP_PORT]
+        by_number = {port["number"]: port for port in all_ports}
         jobs = [job["ranks"] for job in view["jobs"]]
         largest: list[Any] = max(jobs, key=len, default=[])  # others are groups of some ranks
         port_of = {switch.ranks[each["rank"]]: by_number[each["port"]] for each in largest}
         for rank in switch.ranks:
             port, (up, down, _) = port_of.get(rank, {"bytes_in": 0, "bytes_out": 0}), ranks[rank][number]
             ports.append((port["bytes_in"] - up, port["bytes_out"] - down))
-    return Counted(ports, sum(repeated for each in ranks for _, _, repeated in each))
+    return Counted(ports, between, sum(repeated for each in ranks for _, _, repeated in each))
 
 
 def _besides(executor: Executor, switch: Switch) -> tuple[int, int, int]:

@@ -216,14 +216,12 @@ def tree_of_switches(schedule: Schedule) -> FanOut:
     with ranks that follow each other. Empty: they are something else."""
     columns, links = schedule.columns, schedule.topology.links
     everybody = list(range(schedule.ranks))
-    trees = {
-        tuple(columns.route.row(number).tolist())
-        for number in range(len(schedule))
-        if columns.kind[number] == Kind.COLLECTIVE
-        and OPERATIONS[columns.label[number]] is Operation.ALLREDUCE
-        and sorted(columns.group.row(number).tolist()) == everybody
-    }
-    if len(trees) != 1 or any(columns.kind != Kind.COLLECTIVE):
+    if any((columns.kind != Kind.COLLECTIVE) | (columns.label != OPERATIONS.index(Operation.ALLREDUCE))):
+        return ()
+    trees = {tuple(columns.route.row(number).tolist()) for number in range(len(schedule))}
+    if len(trees) != 1 or any(
+        sorted(columns.group.row(number).tolist()) != everybody for number in range(len(schedule))
+    ):
         return ()
     above = {links[link].source: links[link].destination for link in trees.pop()[::-1]}  # up links come first
     leaves = [above[place] for place in schedule.places]

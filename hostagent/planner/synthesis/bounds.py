@@ -34,26 +34,19 @@ def lower_bound_ns(problem: Problem, collective: str, routing: Routing) -> int:
     if collective != "allreduce":
         return bound
     steps = 2 * sum(len(piece.destinations) for piece in problem.pieces)  # into ranks: as many sums as copies
-    return max(bound + min(whole), _carried_ns(problem, {edge.links[-1] for edge in problem.edges}, steps))
+    carried = _carried_ns(problem, {edge.links[-1] for edge in problem.edges}, steps)
+    crossed = (_both_crossing_ns(problem, part, enters) for part in parts for enters in (True, False))
+    return max(bound + min(whole), carried, *crossed)
 
 
 def _crossing_ns(
     problem: Problem, part: set[int], enters: bool, soonest: Sequence[dict[int, int]], passage: Sequence[int]
 ) -> int:
     """Until all pieces that have to enter (or leave) the part have done so, and are where they have to be."""
-    links: set[int] = set()
     heads, tails = [], []
-    ends = (not enters, enters)
-    crossing = {
-        index for index, edge in enumerate(problem.edges) if (edge.source in part, edge.destination in part) == ends
-    }
-    uses = Counter(link for index in crossing for link in problem.edges[index].links)
-    for number, piece in enumerate(problem.pieces):
-        beyond = [rank for rank in piece.destinations if (rank in part) == enters]
-        if not beyond or (piece.source in part) == enters:
-            continue
-        ways = [index for index in problem.allowed[number] if index in crossing]
-        links |= {max(problem.edges[index].links, key=lambda link: (uses[link], -link)) for index in ways}
+    ways_of, links = _cut(problem, part, enters)
+    for number, ways in ways_of.items():
+        beyond = [rank for rank in problem.pieces[number].destinations if (rank in part) == enters]
         heads.append(min(soonest[number][problem.edges[index].source] for index in ways))
         entries = {problem.edges[index].destination: 0 for index in ways}
         left, _ = arrivals(problem, number, entries, lambda index, at: at + passage[index])
@@ -61,6 +54,32 @@ def _crossing_ns(
     if not heads:
         return 0
     return min(heads) + _carried_ns(problem, sorted(links), len(heads)) + min(tails)
+
+
+def _both_crossing_ns(problem: Problem, part: set[int], enters: bool) -> int:
+    """The same of an allreduce, whose sums take the ways of the pieces back: all pieces cross in each direction."""
+    copied, links = _cut(problem, part, enters)
+    summed, others = _cut(problem, part, not enters)
+    numbers = {link.name: number for number, link in enumerate(problem.topology.links)}
+    links |= {numbers[problem.topology.links[link].reverse.name] for link in others}
+    return _carried_ns(problem, sorted(links), len(copied) + len(summed)) if links else 0
+
+
+def _cut(problem: Problem, part: set[int], enters: bool) -> tuple[dict[int, list[int]], set[int]]:
+    """The pieces that have to enter (or leave) the part, with the edges that take them there; and of each edge a link,
+    that which most others have, too."""
+    ends, links = (not enters, enters), set()
+    crossing = {
+        index for index, edge in enumerate(problem.edges) if (edge.source in part, edge.destination in part) == ends
+    }
+    uses = Counter(link for index in crossing for link in problem.edges[index].links)
+    ways_of = {}
+    for number, piece in enumerate(problem.pieces):
+        if (piece.source in part) != enters and any((rank in part) == enters for rank in piece.destinations):
+            ways_of[number] = [index for index in problem.allowed[number] if index in crossing]
+            for index in ways_of[number]:
+                links.add(max(problem.edges[index].links, key=lambda link: (uses[link], -link)))
+    return ways_of, links
 
 
 def _carried_ns(problem: Problem, links: Iterable[int], pieces: int) -> int:

@@ -43,6 +43,17 @@ def test_bcube():
     assert run.elapsed_ns == 2 * sum((base - 1) * each + (base - 2) * LINK.alpha_ns + 2 * HOP_NS for each in stages)
 
 
+@pytest.mark.parametrize("levels", range(2, 8))
+def test_a_double_binary_tree_of_one_piece(levels):
+    """Up and down again; who has two below it gets their messages, and sends them theirs, one after the other. A power
+    of two has a rank more on top, which has one below it."""
+    half = 4 * 300
+    two_below = 2 * half + LINK.alpha_ns + 2 * HOP_NS
+    for ranks, on_top in ((2**levels - 1, 0), (2**levels, half + 2 * HOP_NS)):
+        schedule = GENERATORS["double-binary-tree"](star(ranks, host_link=LINK), 2 * half, pieces=1)
+        assert simulate(schedule).elapsed_ns == 2 * ((levels - 1) * two_below + on_top)
+
+
 @pytest.mark.parametrize("sharing", Sharing)
 def test_switches(sharing):
     size = 4000

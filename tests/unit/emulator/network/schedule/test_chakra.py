@@ -127,7 +127,7 @@ def test_operators_that_a_trace_of_torch_has_below_one_that_has_ended(tmp_path):
     """A callback of another thread keeps it open for torch's observer; the timeline says when it has ended."""
     memory = (7, 30, 0, 100, 4, "cpu")
     groups = torch_node(2, 1, "## process_group:init ##")
-    groups["inputs"]["values"] = ['[{"group_size": 2}]']
+    groups["inputs"]["values"] = ['[{"pg_name": "0", "ranks": []}]']
     nodes = [
         torch_node(1, 1, "[pytorch|profiler|execution_trace|process]"),
         groups,
@@ -148,7 +148,7 @@ def test_operators_that_a_trace_of_torch_has_below_one_that_has_ended(tmp_path):
     assert [(task.call, task.duration_ns) for task in computes] == [("mm", 50_000), ("relu", 20_000), ("step", 30_000)]
     (total,) = [number for number, task in enumerate(schedule) if isinstance(task, Collective)]
     assert (schedule.task_bytes[total], [total in task.after for task in computes]) == (400, [False, False, True])
-    nodes[3]["name"] = "c10d::send"
+    nodes[3]["name"] = "c10d::recv_any_source_"
     (tmp_path / "step.0.json").write_text(json.dumps({"nodes": nodes}))
-    with pytest.raises(ScheduleError, match="node 4: send is none of allreduce_"):
+    with pytest.raises(ScheduleError, match="node 4: recv_any_source_ is none of allreduce_"):
         read_chakra(tmp_path / "step.et", star(2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,8 @@ from emulator.network.schedule.grids import (
     rings,
     torus,
 )
-from emulator.network.schedule.parts import ScheduleError
+from emulator.network.schedule.parts import Reduce, ScheduleError, Send
+from emulator.network.schedule.schedule import Schedule
 from emulator.network.schedule.verify import verify
 from emulator.network.topology import builders
 from emulator.network.topology.hxmesh.hammingmesh import hamming_mesh
@@ -85,6 +88,45 @@ def test_rings_add_up_and_use_all_links_alike(topology: Topology) -> None:
     assert max(leaving) == 2 * (ranks - 1) * size // ranks // 4
     text = schedule_json(schedule)
     assert schedule_json(parse_schedule(text)) == text
+
+
+@pytest.mark.parametrize("build", [rings, torus])
+def test_parts_make_the_whole(build: Callable[..., Schedule]) -> None:
+    """Each part is right, and together they have the messages of the whole, which has chunks of two sizes."""
+    topology, size = builders.torus(4, 6, host_link=LINK), 4 * 5_003
+    whole = build(topology, size)
+    count = sum(each.count for each in whole.chunks)
+    bytes_moved, seen = np.zeros(len(topology.links), np.int64), set()
+    for chunks in (range(7), range(7, count - 1), range(count - 1, count)):
+        part = build(topology, size, chunks=chunks)
+        bytes_moved += verify(part).link_bytes
+        seen |= messages(part, chunks.start)
+    assert np.array_equal(bytes_moved, verify(whole).link_bytes)
+    assert seen == messages(whole, 0)
+
+
+def messages(schedule: Schedule, first: int) -> set[tuple[type, int, int, int]]:
+    """(kind, source, destination, chunk), chunks from ``first`` on."""
+    found = set()
+    for task in schedule:
+        assert isinstance(task, Send | Reduce)
+        found |= {(type(task), task.source, task.destination, first + chunk) for chunk in task.chunks}
+    return found
+
+
+@pytest.fixture(scope="module")
+def largest() -> Topology:
+    return hamming_mesh((64, 64), host_link=LINK)
+
+
+@pytest.mark.parametrize("build", [rings, torus])
+@pytest.mark.parametrize("place", [0, 11_111, 32_767])
+def test_of_16384_accelerators_chunks_add_up(build: Callable[..., Schedule], place: int, largest: Topology) -> None:
+    """A chunk of each half of the data, or of each cycle: its 32,766 messages, or more in blocks, sum it at all."""
+    ranks = len(largest.hosts)
+    for chunk in (place, place + 32_768) if build is rings else (place,):
+        moved = verify(build(largest, 1 << 20, chunks=range(chunk, chunk + 1)))
+        assert moved.sent_bytes.sum() == 2 * (ranks - 1) * ((1 << 20) // (4 * ranks if build is rings else 2 * ranks))
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (4, 8), (3, 5)])
