@@ -208,9 +208,9 @@ def _draw(rows: Sequence[Row], columns: Columns, name: str) -> str:
         return ""
     numeric = [key for key in columns.keys if _numbers(rows, key)]
     if not numeric:
-        groups = _groups(rows, columns.keys)
-        heights = {" ".join(key) or name: statistics.median(_numbers(group, name)) for key, group in groups.items()}
-        return bars(name, name, heights)
+        groups = {" ".join(key): _numbers(group, name) for key, group in _groups(rows, columns.keys).items()}
+        heights = {key: statistics.median(values) for key, values in groups.items()}
+        return bars(name, name, heights, {key: (min(values), max(values)) for key, values in groups.items()})
     by = max(numeric, key=lambda key: len({row[key] for row in rows}))
     others = [key for key in columns.keys if key != by]
     figure, axes = axes_of(name, by, name, height=3.6)

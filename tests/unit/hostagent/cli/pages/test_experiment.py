@@ -88,7 +88,17 @@ def test_a_page_has_configuration_medians_plots_pictures_and_the_command(tmp_pat
 def test_without_a_numeric_parameter_there_are_bars_and_a_constant_is_not_drawn(tmp_path: Path) -> None:
     rows = ({"kind": kind, "call": call, "ms": call, "n": 7} for kind in "ab" for call in (1, 2))
     written(tmp_path / "x.csv", rows)
-    assert render(tmp_path).count("<svg") == 1
+    text = render(tmp_path)
+    assert text.count("<svg") == 1
+    assert text.count('id="LineCollection_') == 1  # the error bars
+
+
+def test_bars_that_are_left_out_are_counted_and_medians_are_not_added(tmp_path: Path) -> None:
+    rows = ({"kind": kind, "call": call, "ms": call} for kind in "abcdefghijklm" for call in (1, 2))
+    written(tmp_path / "x.csv", rows)
+    text = render(tmp_path)
+    assert "<!-- ms (3 smaller ones are not drawn) -->" in text
+    assert "others" not in text
 
 
 @pytest.mark.parametrize(
