@@ -250,20 +250,17 @@ def _lead(found: dict[str, Any]) -> str:
 
 
 def _write_page(found: dict[str, Any], file: Path) -> None:
-    from hostagent.cli.pages.page import page, section, table
+    from hostagent.cli.pages.page import faults_table, page, section, table
 
     links = [
         (name, *(each[column] for column in (*COUNTS, "duplicated", "reordered", "corrupted")))
         for name, each in found["links"].items()
     ]
     head = ("link", *COUNTS[:-1], "most bytes waiting", "duplicated", "reordered", "corrupted")
-    faults = [(f"{fault['time_s']:g} s", fault["what"]) for fault in found["faults"]]
-    if found["ended"]:
-        faults.append(("the job has ended", found["ended"]))
     body = (
         f"<h1>{html.escape(_lead(found))}</h1>",
         section("Calls", table(CALLS, _calls(found))),
-        section("Faults", table(("at", "what"), faults, "text") if faults else ""),
+        section("Faults", faults_table(found["faults"], found["ended"])),
         section("Links", table(head, links)),
         section("The command that repeats it", f"<pre>{html.escape(shlex.join(sys.orig_argv))}</pre>"),
     )
