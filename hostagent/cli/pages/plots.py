@@ -21,6 +21,13 @@ MOST_LABEL = 34
 """Characters of a bar's name; longer ones would leave no room for the bars."""
 
 
+def tick(value: float, _: object = None) -> str:
+    """Text of a tick: 20, 0.2, 20k, 2M."""
+    from matplotlib.ticker import EngFormatter
+
+    return EngFormatter(sep="")(value) if abs(value) >= 1000 else f"{value:g}"
+
+
 def svg(figure: Figure) -> str:
     """The figure's text; closes it."""
     text = io.StringIO()
@@ -58,6 +65,7 @@ def bars(
     axes.barh(range(len(ordered)), [value for _, value in ordered], xerr=spread, capsize=3, color=NETSUM, height=0.6)
     axes.set_yticks(range(len(ordered)), [shortened(name) for name, _ in ordered], fontsize=9)
     axes.invert_yaxis()
+    axes.xaxis.set_major_formatter(tick)
     axes.grid(visible=False, axis="y")
     return svg(figure)
 
