@@ -222,7 +222,7 @@ def _switches(found: Mapping[str, Any]) -> Iterable[str]:
         ]
         columns = {way: [port[f"bytes_{way}"] / 1e6 for _, port in ports] for way in ("in", "out")}
         drawn = pairs("Bytes through the ports", "port", "MB", [name for name, _ in ports], columns)
-        title = "Ports of the aggregator" if len(several) == 1 else f"Ports of aggregator {number}"
+        title = "Ports of the aggregator" if len(several) == 1 else f"Ports of {switch.get('name') or f'rack {number}'}"
         head = ["port", "attached", "frames in", "bytes in", "frames out", "bytes out", "drops"]
         yield section(title, table(head, rows), plots([drawn]))
 

@@ -89,10 +89,12 @@ def test_a_run_without_a_group_and_without_statistics_has_a_page_too() -> None:
 
 def test_racks_and_trees_have_their_ports_each() -> None:
     switch = found()["switch"]
-    for key in ("switches", "racks"):
-        text = render({**found(switch=None), key: [switch, switch]}, FACTS)
-        assert "Ports of aggregator 0" in text
-        assert "Ports of aggregator 1" in text
+    text = render(found(switch=None, racks=[switch, switch]), FACTS)
+    assert "Ports of rack 0" in text
+    assert "Ports of rack 1" in text
+    text = render(found(switch=None, switches=[{"name": name, **switch} for name in ("root", "s0")]), FACTS)
+    assert "Ports of root" in text
+    assert "Ports of s0" in text
 
 
 def test_faults_are_told_with_their_time_and_what_kept_them_from_happening() -> None:
