@@ -470,7 +470,8 @@ def _loss_of(text: str) -> float:
     try:
         spec = parse_port(f"1=if:link?{text}")
     except PortError as error:
-        raise ArgumentTypeError(str(error)) from error
+        _, _, why = str(error).partition("': ")
+        raise ArgumentTypeError(f"{text}: {why}") from error
     return spec.inbound.loss if spec.inbound else 0.0
 
 

@@ -340,7 +340,7 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--slow", "9=1"], "host 9 is not from 1 to 4"),
         (["--workers", "65"], "--workers is from 2 to 64"),
         (["--out", "/dev/null/x"], "--out: "),
-        (["--loss", "0,2"], "loss"),
+        (["--loss", "0,2"], "argument --loss: loss=2: bad loss '2'; give a probability"),
         (["--loss", "1%", "--impair", "loss=0.1"], "--loss and --impair both say loss"),
         (["--aggregator", "p4,x"], "there is no aggregator 'x'"),
         (["--aggregator", "server", "--on", "virtual"], "virtual time has P4 switches alone"),
