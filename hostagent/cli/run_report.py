@@ -153,8 +153,6 @@ def write(aggregator: Aggregator, path: Path, script: str = "", code: int = 0) -
     from hostagent.cli.pages.run import RunFacts, render
 
     text = tree_text(aggregator.tree)
-    summed_by = (
-        f"the tree {text} below the root, a {aggregator.choice.title}" if text else f"the {aggregator.choice.title}"
-    )
+    summed_by = f"the tree {text}, its root a {aggregator.choice.title}" if text else f"the {aggregator.choice.title}"
     facts = RunFacts(script, ("netsum", *sys.argv[1:]), summed_by, code, machine_facts())
     path.write_text(render(found, facts))

@@ -94,7 +94,10 @@ def test_faults_of_a_script_on_an_irregular_tree_with_a_capture_and_a_page(tmp_p
     found = json.loads(result.stdout)
     assert [fault["time_s"] for fault in found["faults"]] == [0.001, 0.003]
     assert found["links"]["left->top"]["lost"] > 0
-    assert "<td>left-&gt;top</td>" in page.read_text()
+    text = page.read_text()
+    for part in ("<td>left-&gt;top</td>", "<td>seed</td><td>7</td>", "<td>size of a tensor</td><td>64 kB</td>"):
+        assert part in text, part
+    assert "<pre>netsum " in text
 
     frames = read_capture(str(captured))
     assert frames.interfaces == ("a->left", "c->top", "top->c")
