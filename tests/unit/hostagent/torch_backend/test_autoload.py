@@ -36,5 +36,5 @@ def test_a_rank_of_a_run_writes_whole_lines_and_at_once() -> None:
         with theirs:
             environment = {**os.environ, "NETSUM_REPORT_FAILURES": "1"}
             line = [sys.executable, "-u", "-c", script]
-            subprocess.run(line, env=environment, stdout=theirs, stderr=theirs, timeout=100)
+            subprocess.run(line, env=environment, stdout=theirs.fileno(), stderr=theirs.fileno(), timeout=100)
         assert list(iter(lambda: ours.recv(100), b"")) == [b"ab 1\n", b"cd\n"]
