@@ -186,7 +186,7 @@ class WorkerMachine:
         record["waiting_chunk"], record["waiting_children"] = -1, 0
         chunks = self.chunks
         idle = chunks["list"] == NO_LIST
-        for name in ("first_sent_ns", "sent_ns", "tries", "previous", "next"):
+        for name in ("first_sent_ns", "sent_ns", "tries", "previous", "next", "is_lost"):
             chunks[name][idle] = 0
         chunks["tries"] = np.minimum(chunks["tries"], 3)
         if record["answered_ns"] == 0:

@@ -74,7 +74,7 @@ CORE = np.dtype(
         *_integers(*(name for name in ESTIMATOR_FIELDS if name != "minimum_rto_ns")),
         *_integers("backoff", "timer_began_ns", "result_ns", "answered_ns", "answered_number", "answered_rtt_ns"),
         *_integers("repeated_ns", "repeated_rtt_ns", "late_share"),
-        *_integers("shorter_path_slots", "shorter_answered_ns"),
+        *_integers("shorter_path_slots", "shorter_answered_ns", "is_told"),
         *_integers("congestion_window", "in_flight", "slow_start", "limited", "path_rtt_ns", "best_rate"),
         *_integers("rounds", "round_began_ns", "round_least_ns", "round_samples", "round_results", "round_losses"),
         *_integers("lost_round", "starved_rounds", "held_until_round", "hold_rounds"),
@@ -115,6 +115,7 @@ CHUNK = np.dtype(
         ("operator", np.int8),
         ("stored", np.int8),
         ("list", np.int8),
+        ("is_lost", np.int8),
     ],
     align=True,
 )
