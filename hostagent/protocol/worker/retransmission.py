@@ -130,10 +130,10 @@ def note_result(core: Any, chunk: Any, now_ns: int) -> None:
 
 @njit
 def is_overtaken(core: Any, chunk: Any) -> Any:
-    """Has the result come of a chunk that was first sent after this one was last sent? New chunks go in order, before
-    repeats of the same moment."""
-    is_with = chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number and chunk.tries == 1
-    return chunk.sent_ns < core.answered_ns or is_with
+    """Has the result come of a chunk that was first sent after this one was last sent? Of the same moment what is lost
+    goes first, then new chunks in order."""
+    is_earlier = chunk.number < core.answered_number or chunk.tries > 1
+    return chunk.sent_ns < core.answered_ns or (chunk.sent_ns == core.answered_ns and is_earlier)
 
 
 @njit
@@ -145,11 +145,12 @@ def note_nearby(core: Any, chunk: Any, nearby: int) -> None:
     if nearby == 0:
         return
     core.is_told = 1
-    if chunk.number <= core.floor:
+    if chunk.number <= core.floor and core.top <= core.floor + core.window:
         return
     for place in range(NEARBY_SLOTS):
         known = nearby >> (2 * place) & 3
-        number = chunk.number - (1 << place)
+        distance = (chunk.number - (1 << place) - core.floor) & (core.window - 1)
+        number = core.floor + distance + (core.ahead - 1) * core.window
         while number >= core.floor and not is_in_flight(core, number):
             number -= core.window
         if number < core.floor or known == NEARBY_UNKNOWN:
