@@ -167,7 +167,7 @@ def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
     leave_list(core, number & (core.ring - 1))
     chunk.seen_epoch = core.epoch
     note_result(core, chunk, now_ns)
-    note_nearby(core, chunk, load_be16(frame + PEER_AT))
+    note_nearby(core, chunk, load_be16(frame + PEER_AT), now_ns)
     set_ready(core, number + core.window)
     if chunk.stored == 0:
         store_first(core, chunk, frame + LANES_AT)

@@ -103,7 +103,7 @@ OPERATION = np.dtype(
 
 CHUNK = np.dtype(
     [
-        *_integers("number", "first_sent_ns", "sent_ns", "built_epoch", "seen_epoch"),
+        *_integers("number", "first_sent_ns", "sent_ns", "told_ns", "built_epoch", "seen_epoch"),
         ("operation_hash", np.uint32),
         ("operation_slot", np.int32),
         ("index", np.int32),

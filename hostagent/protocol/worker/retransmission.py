@@ -137,7 +137,7 @@ def is_overtaken(core: Any, chunk: Any) -> Any:
 
 
 @njit
-def note_nearby(core: Any, chunk: Any, nearby: int) -> None:
+def note_nearby(core: Any, chunk: Any, nearby: int, now_ns: int) -> None:
     """What a result says of the slots before its own: what has come waits for others, what has not by now is lost.
 
     In a slot at most one chunk is in flight, as each waits for the result of the one before.
@@ -158,6 +158,7 @@ def note_nearby(core: Any, chunk: Any, nearby: int) -> None:
         other = chunk_of(core, number)
         if known == NEARBY_PRESENT:
             other.is_lost = 0
+            other.told_ns = now_ns
             if other.list != WAITED:
                 move_to(core, number & (core.ring - 1), WAITED)
         elif is_overtaken(core, other):
@@ -177,8 +178,9 @@ def allowance_ns(core: Any) -> Any:
 def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     """When a chunk counts as lost because something sent later has been answered; NEVER_NS: nothing has."""
     if which == WAITED:
-        has_progress = chunk.sent_ns < core.answered_ns or core.result_ns > chunk.sent_ns + core.smoothed_rtt_ns
-        return chunk.sent_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
+        known_ns = max(chunk.sent_ns, chunk.told_ns)
+        has_progress = known_ns < core.answered_ns or core.result_ns > known_ns + core.smoothed_rtt_ns
+        return known_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
     if is_overtaken(core, chunk):
         return chunk.sent_ns + core.answered_rtt_ns + allowance_ns(core)
     is_stalled = core.backoff > 0 and core.congestion_window < core.window
