@@ -186,20 +186,20 @@ class WorkerMachine:
         record["waiting_chunk"], record["waiting_children"] = -1, 0
         chunks = self.chunks
         idle = chunks["list"] == NO_LIST
-        for name in ("first_sent_ns", "sent_ns", "tries", "previous", "next", "is_lost"):
+        for name in (*TIMES, "tries", "previous", "next", "is_lost"):
             chunks[name][idle] = 0
         chunks["tries"] = np.minimum(chunks["tries"], 3)
         if record["answered_ns"] == 0:
             record["answered_number"] = 0
         places = np.flatnonzero(~idle)
         times = {int(record[name]) for name in CLOCKS}
-        times |= {int(chunks[name][place]) for name in ("first_sent_ns", "sent_ns") for place in places}
+        times |= {int(chunks[name][place]) for name in TIMES for place in places}
         order = sorted(times - {0})
         moved = {0: 0} | {old: NOW_NS - len(order) + place for place, old in enumerate(order)}
         for name in CLOCKS:
             record[name] = moved[int(record[name])]
         for place in places:
-            for name in ("first_sent_ns", "sent_ns"):
+            for name in TIMES:
                 chunks[name][place] = moved[int(chunks[name][place])]
 
     def view(self) -> WorkerView:
@@ -311,6 +311,9 @@ FORGOTTEN = (*ESTIMATES, *STATISTICS, *(f"rejected_{reason}" for reason in REASO
 """As at the beginning. Without marks a congestion window is never below 4, and no more chunks are in flight here."""
 CLOCKS = ("answered_ns", "result_ns", "repeated_ns", "timer_began_ns")
 """Times that a core remembers beside its chunks'. ``round_began_ns`` and ``variance_round_ns`` belong to estimates."""
+
+TIMES = ("first_sent_ns", "sent_ns", "told_ns")
+"""Those of each chunk in flight."""
 
 
 class SwitchMachine:

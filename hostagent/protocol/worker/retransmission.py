@@ -7,14 +7,15 @@
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
   answered, by a result or a `waiting`; and FRESH ones after a silence where the congestion window is small, so that
   those that wait for other ranks do not fill it.
-  WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
+  WAITED ones, which the aggregator has, get three round trips since that was known, and are due again while results
+  come.
   Where an overflow server has some of the slots, the switch's answers say little of the server's, which come by a
   longer path: they overtake after LONGER_PATHS of its round trips, and are no samples.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
   RFC 9002's PTO). What their results overtake follows. Doubled by every second silence (a probe and its answer are lost
   easily, too), and ended by any result.
 
-Both are DUE. What is lost goes at once, as what others need the result of soon. Else it has patience: the rank that it
+Both are DUE. What is lost goes at once, before new chunks, and what others need the result of soon after them. Else it has patience: the rank that it
 really waits for may recover it, and what is merely queued comes.
 """
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hostagent.cli.bench.virtual_time.loss import ELEMENTS, MOST_REPEATS, Path, bound, job_on, play
+from hostagent.cli.bench.virtual_time.loss import (
+    ELEMENTS,
+    MOST_REPEATS,
+    Path,
+    bound,
+    job_on,
+    late_round_trips,
+    play,
+    round_trip_ns,
+    slots_make,
+)
 
 pytestmark = pytest.mark.timeout(400)  # the first one compiles the loop
 
@@ -45,6 +55,15 @@ def test_no_call_stalls_where_the_slots_limit() -> None:
     """A round trip is as long as nine windows of frames take, and a loss costs one of 18 (``late_round_trips``)."""
     worst_ns = max(call.elapsed_ns for call in play(4, LONG, 0.01, 1))
     assert worst_ns < 2 * mean_ns(4, LONG)
+
+
+def test_what_the_slots_make_of_a_call() -> None:
+    """Chains of 16 chunks, of which no more are late than there are; nothing where links are busy meanwhile."""
+    late = [late_round_trips(8, loss) for loss in (0.0, 0.001, 0.01, 0.05)]
+    assert late == sorted(set(late))
+    assert late[0] == 0
+    assert slots_make(8, LONG, 0.01, 1e9) == 1 + late[2] * round_trip_ns(LONG) / 1e9
+    assert slots_make(8, FAST, 0.05, 1e9) == 1
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.05])
