@@ -15,8 +15,8 @@
   RFC 9002's PTO). What their results overtake follows. Doubled by every second silence (a probe and its answer are lost
   easily, too), and ended by any result.
 
-Both are DUE. What is lost goes at once, before new chunks, and what others need the result of soon after them. Else it has patience: the rank that it
-really waits for may recover it, and what is merely queued comes.
+Both are DUE. What is lost goes at once, before new chunks. After them goes, at once, what others need the result of
+soon. Else it has patience: the rank that it really waits for may recover it, and what is merely queued comes.
 """
 
 from __future__ import annotations
