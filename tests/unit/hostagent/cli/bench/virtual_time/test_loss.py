@@ -6,7 +6,6 @@ import pytest
 
 from hostagent.cli.bench.virtual_time.loss import (
     ELEMENTS,
-    MOST_REPEATS,
     Path,
     bound,
     job_on,
@@ -35,8 +34,8 @@ def test_nothing_is_repeated_without_loss(path: Path) -> None:
 
 @pytest.mark.parametrize("rate_mbit", [10, 50, 1_000])
 def test_a_link_is_filled(rate_mbit: int) -> None:
-    """2,057 frames of 1,090 bytes: what the link alone takes."""
-    link_ns = 2057 * 1090 * 8e3 / rate_mbit
+    """2,056 frames of 1,090 bytes: what the link alone takes."""
+    link_ns = 2056 * 1090 * 8e3 / rate_mbit
     assert mean_ns(4, Path(rate_mbit, 0, 1000)) < 1.02 * link_ns
 
 
@@ -69,17 +68,18 @@ def test_what_the_slots_make_of_a_call() -> None:
 @pytest.mark.parametrize("loss", [0.01, 0.05])
 @pytest.mark.parametrize("ranks", [2, 4, 8])
 def test_the_rank_that_lost_a_frame_repeats_it(ranks: int, loss: float) -> None:
+    """And where the repeat is lost, that is found as soon."""
     calls = play(ranks, SLOW, loss, 1)
-    most = MOST_REPEATS if loss > 0.01 else 1.5
-    assert sum(call.retransmissions for call in calls) < most * sum(call.lost + call.dropped for call in calls)
+    assert sum(call.retransmissions for call in calls) < 1.3 * sum(call.lost + call.dropped for call in calls)
 
 
-def test_a_full_queue_is_not_filled_again_and_again() -> None:
+@pytest.mark.parametrize(("ranks", "rate_mbit"), [(2, 10), (8, 10), (4, 1_000)])
+def test_a_full_queue_is_not_filled_again_and_again(ranks: int, rate_mbit: int) -> None:
     """16 frames of queue for 128 slots: some are dropped while the first call finds that out."""
-    calls = play(4, Path(1_000, 0, 16), 0.0, 1)
-    link_ns = 2057 * 1090 * 8
+    calls = play(ranks, Path(rate_mbit, 0, 16), 0.0, 1)
+    link_ns = 2056 * 1090 * 8e3 / rate_mbit
     assert all(call.elapsed_ns < 1.2 * link_ns for call in calls[1:])
-    assert all(call.retransmissions < 0.05 * 4 * 2057 for call in calls[1:])
+    assert all(call.retransmissions < 0.05 * ranks * 2056 for call in calls[1:])
 
 
 def test_a_path_that_becomes_long_while_frames_are_lost_is_learnt() -> None:
