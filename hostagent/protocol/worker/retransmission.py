@@ -179,7 +179,7 @@ def allowance_ns(core: Any) -> Any:
 def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     """When a chunk counts as lost because something sent later has been answered; NEVER_NS: nothing has."""
     if which == WAITED:
-        known_ns = max(chunk.sent_ns, chunk.told_ns)
+        known_ns = chunk.sent_ns if are_most_late(core) else max(chunk.sent_ns, chunk.told_ns)
         has_progress = known_ns < core.answered_ns or core.result_ns > known_ns + core.smoothed_rtt_ns
         return known_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
     if is_overtaken(core, chunk):
