@@ -186,6 +186,7 @@ HEADING = (
 
 def line(rows: list[Row]) -> str:
     first, times_ms = rows[0], [row["ms"] for row in rows]
+    where = first["where"] if first["slots"] == "" else f"{first['slots']} slots"
     shares = f"  job {first['job']}" if first["jobs"] > 1 else ""
     shares += (
         f"  {first['mbit']:.1f} Mbit/s, {first['tcp']} x TCP {first['tcp_mbit']:.1f} Mbit/s" if first["tcp"] else ""
@@ -196,7 +197,7 @@ def line(rows: list[Row]) -> str:
         shares = f"  in virtual time {virtual_ms:.0f} ms ({100 * (virtual_ms / live_ms - 1):+.1f} %)"
     return (
         f"{first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % {size_text(first['size_bytes']):>8} "
-        f"{first['where']:10} {statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
+        f"{where:10} {statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
         f"{max(times_ms):>6.0f} ms {first['links_alone_ms']:>9.0f} ms{shares}"
     )
 

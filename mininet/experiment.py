@@ -470,7 +470,8 @@ def _loss_of(text: str) -> float:
     try:
         spec = parse_port(f"1=if:link?{text}")
     except PortError as error:
-        raise ArgumentTypeError(str(error)) from error
+        _, _, why = str(error).partition("': ")
+        raise ArgumentTypeError(f"{text}: {why}") from error
     return spec.inbound.loss if spec.inbound else 0.0
 
 
@@ -497,8 +498,10 @@ def trees(text: str) -> list[tuple[int, ...]]:
     return found
 
 
-def add_network_options(parser: argparse.ArgumentParser, default_rates: Sequence[float]) -> None:
-    """Options of the network and of what sums."""
+def add_network_options(
+    parser: argparse.ArgumentParser, default_rates: Sequence[float], *, in_virtual_time: bool = True
+) -> None:
+    """Options of the network and of what sums. ``in_virtual_time``: whether that is one of the networks."""
     add = parser.add_argument
     default = ",".join(f"{rate:g}" for rate in default_rates)
     add("--workers", type=int, metavar="N", help="number of hosts, one rank each; default 4, or as many as a tree has")
@@ -526,8 +529,9 @@ def add_network_options(parser: argparse.ArgumentParser, default_rates: Sequence
     add("--slow", type=slow_link, action="append", default=[], metavar="HOST=MBIT", help="a slower link; repeatable")
     add(
         "--on",
-        choices=(*KINDS, VirtualNetwork.kind),
-        help="default: mininet where it is installed, else namespaces; virtual: simulated frame by frame, netsum alone",
+        choices=(*KINDS, *([VirtualNetwork.kind] if in_virtual_time else [])),
+        help="default: mininet where it is installed, else namespaces"
+        + ("; virtual: simulated frame by frame, netsum alone" if in_virtual_time else ""),
     )
     add(
         "--capture",

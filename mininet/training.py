@@ -28,7 +28,6 @@ from experiment import (
     record,
 )
 from training_models import MODELS
-from virtual import VirtualNetwork
 
 RANK_SCRIPT = str(Path(__file__).resolve().parent / "training_rank.py")
 MODEL = Axis("model", "model", str)
@@ -77,7 +76,7 @@ def models(text: str) -> list[str]:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_network_options(parser, [10.0, 100.0, 1000.0])
+    add_network_options(parser, [10.0, 100.0, 1000.0], in_virtual_time=False)  # computing takes none
     help_text = "cnn (the demo's), dense (much to send for what it computes); default both"
     parser.add_argument("--models", type=models, default=list(MODELS), metavar="NAME,..", help=help_text)
     help_text = "folder for steps.csv, a row for each step, training.png and report.html"
@@ -85,8 +84,6 @@ def parsed() -> argparse.Namespace:
     options = parser.parse_args()
     options.faults, options.slots = None, []
     check_network_options(parser, options)
-    if options.on == VirtualNetwork.kind:
-        parser.error("--on virtual: computing takes no virtual time, so there is no step to time")
     choose_network(parser, options)
     return options
 

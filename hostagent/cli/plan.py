@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 GAP = re.compile(r"%\s+\S+\s+\S+\s+([\d.]+%)")
 """In a line of HiGHS's log: after the explored share, the bound and the best objective."""
+DEFAULT_BYTES = 10**6
+"""Of a chunk; or a few more, to be equal pieces of whole numbers."""
 MOST_BYTES = 10**12
 """Of a chunk: rates that take longer for it do not fit int64."""
 
@@ -37,7 +39,11 @@ def _mistakes() -> tuple[type[Exception], ...]:
     option(
         "--topology", metavar="T.json", type=Path, help="Links' alpha and beta, as TACCL's; without: published ones."
     ),
-    option("--size", metavar="SIZE", help="Of a chunk: of a rank (allgather), of a pair of ranks (alltoall), 1 MB."),
+    option(
+        "--size",
+        metavar="SIZE",
+        help="Of a chunk: of a rank (allgather), of a pair of ranks (alltoall); 1 MB, whole pieces.",
+    ),
     option("--profiled-size", metavar="SIZE", help="Of the messages that T.json's betas are of; without: --size."),
     option("--unit-us", metavar="US", type=number(1e-6), help="Microseconds that T.json's numbers count; 1."),
     option(
@@ -57,7 +63,7 @@ def synthesize(
     *,
     sketch: Path | None = None,
     topology: Path | None = None,
-    size: str = "1MB",
+    size: str | None = None,
     profiled_size: str | None = None,
     unit_us: float = 1.0,
     time_limit: float = 60.0,
@@ -93,9 +99,10 @@ def synthesize(
         check_name(output, "-o/--output")
     if plot is not None:
         check_picture(plot)
-    size_bytes = _size_bytes(size, "--size")
-    profiled_bytes = size_bytes if profiled_size is None else _size_bytes(profiled_size, "--profiled-size")
     used = read_sketch(sketch) if sketch else Sketch()
+    piece_bytes = 4 * used.pieces
+    size_bytes = -(-DEFAULT_BYTES // piece_bytes) * piece_bytes if size is None else _size_bytes(size, "--size")
+    profiled_bytes = size_bytes if profiled_size is None else _size_bytes(profiled_size, "--profiled-size")
     model = _machine(machine, topology, used.nodes, profiled_bytes, unit_us)
     with progress("routing") as update:
         programs = Solver(solver, _watching(update, log))
@@ -117,14 +124,14 @@ def synthesize(
         "messages_s": plan.messages_s,
         "busiest_link": _busiest(plan.schedule),
     }
-    best = plan.schedule
+    best, only_messages = plan.schedule, output is not None and output.suffix == ".xml"  # as MSCCL's programs
     for name, other in (
         ("rings_ns", rings(model, collective, size_bytes)),
-        ("in_switches_ns", in_switches(model.topology, collective, size_bytes)),
+        ("in_switches_ns", in_switches(model, collective, size_bytes)),
     ):
         if other is not None:
             found[name] = _elapsed_ns(other)
-            if found[name] < _elapsed_ns(best):
+            if found[name] < _elapsed_ns(best) and not (only_messages and name == "in_switches_ns"):
                 best = other
     found["written"] = best.name
     if output is not None:
@@ -201,6 +208,8 @@ def _print(found: dict[str, Any]) -> None:
         return f"{found[name] / 1000:,.2f} us"
 
     routing = "proven optimal" if found["routing_gap"] < 1e-4 else f"gap {found['routing_gap']:.1%}"
+    if found["routing_bound_ns"] == 0:
+        routing = "no bound was found in time"
     whole = "proven optimal" if found["gap"] < 1e-4 else f"gap {found['gap']:.1%}"
     busiest = found["busiest_link"]
     print(

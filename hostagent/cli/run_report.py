@@ -13,6 +13,7 @@ from hostagent.controller.drivers.aggregator import read_statistics as read_our_
 from hostagent.controller.drivers.driver import AggregatorUnavailable
 from hostagent.controller.drivers.groups.overflow import COMPLETED_AT_SERVER
 from hostagent.launch.aggregators import Aggregator, choose
+from hostagent.protocol.tree import regular_tree, switch_names, tree_text
 from hostagent.transport.job import CALLS
 
 TIMEOUT_S = 10.0
@@ -23,9 +24,9 @@ PAGES = (".html", ".htm")
 def gather(aggregator: Aggregator) -> dict[str, Any]:
     """``{"jobs": [...], "drops": {...}, "switch": {...}}``; see ReportReply in session.proto, and `statistics`;
     "problem" where the aggregator did not answer the controller. Of several racks not "switch" but "racks", a list,
-    each with its ``ranks``; of a tree "switches", a list in the order of ``protocol.tree.regular_tree``. After
-    faults "faults", a list of what happened: ``time_s`` since the network was first used, ``what``, and ``problem``
-    where it could not be done.
+    each with its ``ranks``; of a tree "switches", a list in the order of ``protocol.tree.regular_tree`` with their
+    ``name``. After faults "faults", a list of what happened: ``time_s`` since the network was first used, ``what``, and
+    ``problem`` where it could not be done.
 
     Raises grpc.RpcError when the controller does not answer.
     """
@@ -43,7 +44,13 @@ def gather(aggregator: Aggregator) -> dict[str, Any]:
     if len(aggregator.controls) > 1 and not aggregator.rack_of:
         nodes = zip(aggregator.controls, aggregator.choices or (aggregator.choice, choose("p4")), strict=True)
         each = (replace(aggregator, control=control, choice=choice) for control, choice in nodes)
-        return {**found, "switches": [statistics(node) for node in each]}
+        names = (
+            switch_names(regular_tree(aggregator.tree))
+            if aggregator.tree
+            else ("root (overflow server)", "s0 (switch)")
+        )
+        named = zip(names, map(statistics, each), strict=True)
+        return {**found, "switches": [{"name": name, **(counted or {})} for name, counted in named]}
     if len(aggregator.controls) > 1:
         racks = [
             {
@@ -145,5 +152,7 @@ def write(aggregator: Aggregator, path: Path, script: str = "", code: int = 0) -
     from hostagent.cli.bench.runner import machine_facts
     from hostagent.cli.pages.run import RunFacts, render
 
-    facts = RunFacts(script, ("netsum", *sys.argv[1:]), f"the {aggregator.choice.title}", code, machine_facts())
+    text = tree_text(aggregator.tree)
+    summed_by = f"the tree {text}, its root a {aggregator.choice.title}" if text else f"the {aggregator.choice.title}"
+    facts = RunFacts(script, ("netsum", *sys.argv[1:]), summed_by, code, machine_facts())
     path.write_text(render(found, facts))

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emulator.ports.units import TIME_UNITS_NS, quantity_text
+from emulator.ports.units import TIME_UNITS_NS, quantity_text, size_text
 from hostagent.cli.bench.command import parse_size
 from hostagent.cli.options import AS_JSON, LANES, check_capture, check_lanes
 from hostagent.cli.parsing import UsageError, command, integer, number, option
@@ -147,7 +147,7 @@ def simulate(
                 done.append(job.allreduce(elements, lambda hops: update(completed=hops)))
         except JobEnded as error:
             ended = str(error)
-    found = summary(job, elements, done, ended)
+    found = {**summary(job, elements, done, ended), "loss": loss, "seed": seed}
     if report is not None:
         _write_page(found, report)
     if as_json:
@@ -249,23 +249,29 @@ def _lead(found: dict[str, Any]) -> str:
     return f"{found['topology']}: {found['hosts']} hosts, a tree of {switches} below {found['root']}"
 
 
+def _configuration(found: dict[str, Any]) -> list[tuple[str, str]]:
+    shown = {name: found[name] for name in ("topology", "hosts", "switches", "root", "lanes", "window", "loss", "seed")}
+    return [
+        *((name, f"{value}") for name, value in shown.items()),
+        ("size of a tensor", size_text(found["size_bytes"])),
+    ]
+
+
 def _write_page(found: dict[str, Any], file: Path) -> None:
-    from hostagent.cli.pages.page import page, section, table
+    from hostagent.cli.pages.page import faults_table, page, section, table
 
     links = [
         (name, *(each[column] for column in (*COUNTS, "duplicated", "reordered", "corrupted")))
         for name, each in found["links"].items()
     ]
     head = ("link", *COUNTS[:-1], "most bytes waiting", "duplicated", "reordered", "corrupted")
-    faults = [(f"{fault['time_s']:g} s", fault["what"]) for fault in found["faults"]]
-    if found["ended"]:
-        faults.append(("the job has ended", found["ended"]))
     body = (
         f"<h1>{html.escape(_lead(found))}</h1>",
+        section("Configuration", table(["", ""], _configuration(found), "text")),
         section("Calls", table(CALLS, _calls(found))),
-        section("Faults", table(("at", "what"), faults, "text") if faults else ""),
+        section("Faults", faults_table(found["faults"], found["ended"])),
         section("Links", table(head, links)),
-        section("The command that repeats it", f"<pre>{html.escape(shlex.join(sys.orig_argv))}</pre>"),
+        section("The command that repeats it", f"<pre>{html.escape(shlex.join(('netsum', *sys.argv[1:])))}</pre>"),
     )
     try:
         file.write_text(page(found["topology"], "".join(body)))

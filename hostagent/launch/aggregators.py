@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hostagent.launch.processes import LaunchError, Service, netsum_command
-from hostagent.protocol.tree import FanOut, TreeSwitch, regular_tree, tree_text
+from hostagent.protocol.tree import FanOut, TreeSwitch, regular_tree, switch_names, tree_text
 from hostagent.protocol.wire import full_frame_bytes
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class Aggregator:
     """Certificates for ``control`` of a P4 switch that runs already; None: without TLS."""
     rack_of: tuple[int, ...] = ()
     """Rack of each rank; empty where there is one rack."""
+    tree: FanOut = ()
+    """Whose nodes they are; empty where there is one aggregator, or racks, or a switch and its overflow server."""
     faults: Sequence[Mapping[str, Any]] = ()
     """What the run's script of faults has done so far, in the order of time."""
 
@@ -198,7 +200,8 @@ def make_services(
 
     titles = [choice.title] if racks == 1 else [f"{choice.title} of rack {rack}" for rack in range(racks)]
     if switches:
-        titles = [_title(index, each, choices[index].title) for index, each in enumerate(switches)]
+        named = zip(switch_names(switches), switches, choices, strict=True)
+        titles = [_title(name, each, kind.title) for name, each, kind in named]
         titles = ["overflow server", "switch"] if overflows else titles
     logs = ["aggregator"] if racks == 1 else [f"aggregator-{rack}" for rack in range(racks)]
     aggregators = [
@@ -247,12 +250,12 @@ def choices_of_tree(tree: FanOut, root: Choice, leaves: Sequence[Choice]) -> tup
 
 
 def capture_files(path: str, tree: FanOut) -> tuple[str, ...]:
-    """The capture file of each switch: that path, or in a tree x-root.pcapng, x-1.pcapng, ..., in the order of
+    """The capture file of each switch: that path, or in a tree x-root.pcapng, x-s0.pcapng, ..., in the order of
     `regular_tree`."""
     if not tree:
         return (path,)
     file = Path(path)
-    names = ("root" if each.parent is None else str(index) for index, each in enumerate(regular_tree(tree)))
+    names = switch_names(regular_tree(tree))
     return tuple(str(file.with_name(f"{file.stem}-{name}{file.suffix}")) for name in names)
 
 
@@ -310,12 +313,11 @@ def _tree_cables(switches: Sequence[TreeSwitch], suffix: str) -> list[_Cables]:
     return cables
 
 
-def _title(index: int, switch: TreeSwitch, kind: str) -> str:
-    """Name of a switch of a tree for people."""
-    if switch.parent is None:
-        return f"root {kind}"
+def _title(name: str, switch: TreeSwitch, kind: str) -> str:
+    """Name of a switch of a tree in messages."""
     ranks = sorted(port - 1 for port in switch.ports)
-    return f"{kind} of ranks {ranks[0]} to {ranks[-1]}" if ranks else f"{kind} {index} of the tree"
+    below = f" (ranks {ranks[0]} to {ranks[-1]})" if ranks else ""
+    return f"{kind} {name}{below}"
 
 
 def _of_rack(options: Sequence[str], rack: int, racks: int) -> Sequence[str]:

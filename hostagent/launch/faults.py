@@ -30,7 +30,7 @@ from hostagent.launch.aggregators import Aggregator, control_of
 from hostagent.launch.processes import Service
 from hostagent.launch.status import fetch_status
 from hostagent.launch.stopped import ENDED_STATES, state_of
-from hostagent.protocol.tree import FanOut, regular_tree
+from hostagent.protocol.tree import FanOut, regular_tree, switch_names
 
 USE_LOOK_S = 0.05
 """Between two looks whether the network is used."""
@@ -58,15 +58,10 @@ class RunNetwork(LiveNetwork):
     def __init__(self, ranks: int, fan_outs: FanOut = ()) -> None:
         super().__init__(tree(fan_outs) if fan_outs else star(ranks), [], {})
         parts = regular_tree(fan_outs) if fan_outs else regular_tree([ranks])
-        children: dict[int, int] = defaultdict(int)
+        self.switches.extend(switch_names(parts) if fan_outs else ["s0"])
         for index, part in enumerate(parts):
-            self.switches.append("s0" if not fan_outs else "root")
             if part.parent is not None:
-                above = self.switches[part.parent]
-                prefix = "s" if above == "root" else f"{above}."
-                self.switches[index] = f"{prefix}{children[part.parent]}"
-                children[part.parent] += 1
-                self._cable(index, part.up_port, above)
+                self._cable(index, part.up_port, self.switches[part.parent])
             for port in part.ports:
                 self._cable(index, port, self.topology.hosts[port - 1])
 

@@ -336,6 +336,7 @@ class _Run:
             service.verbose = options.verbose
         self._aggregator = start_aggregator(self._services, choice, meanwhile=_clean_shared_memory)
         self._aggregator.rack_of, self._aggregator.tls = options.rack_of, options.tls
+        self._aggregator.tree = options.tree
         self._aggregator.choices = choices_of_tree(options.tree, choice, leaves) if options.tree else ()
         return self._aggregator.address
 

@@ -79,7 +79,7 @@ def render(view: View) -> Group:
         Text(headline(view)),
         *([Text(f"no counters of the aggregator: {view['problem']}", "bold red")] if view["problem"] else ()),
         *([make_table(columns, rows, "\nports")] if rows else ()),
-        make_table(JOB_COLUMNS, map(_job, view["jobs"]), "\njobs") if view["jobs"] else Text("\nno jobs yet"),
+        make_table(JOB_COLUMNS, map(_job, view["jobs"]), "\njobs") if view["jobs"] else Text("\nno jobs"),
         *(
             [make_table((*RANK_COLUMNS, ">in flight", "counters"), (_rank(*each) for each in ranks), "\nranks")]
             if ranks

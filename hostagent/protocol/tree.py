@@ -97,3 +97,14 @@ def regular_tree(fan_out: FanOut, *, zero_checksum_allowed: bool = False) -> tup
 
     grow(0, None, 0)
     return tuple(switches)
+
+
+def switch_names(switches: Sequence[TreeSwitch]) -> tuple[str, ...]:
+    """Names as in the topology of a tree: root, s0, s1, ... below it, s1.0 for child 0 of s1. A switch comes before
+    those below it."""
+    names: list[str] = []
+    for index, switch in enumerate(switches):
+        place = sum(other.parent == switch.parent for other in switches[:index])
+        above = "" if switch.parent is None else names[switch.parent]
+        names.append("root" if not above else f"s{place}" if above == "root" else f"{above}.{place}")
+    return tuple(names)

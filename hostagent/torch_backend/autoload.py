@@ -8,7 +8,9 @@ distributed module, which ``import torch`` has loaded already; everything else w
 from __future__ import annotations
 
 import functools
+import io
 import os
+import sys
 from typing import Any
 
 BACKEND = "netsum"
@@ -24,11 +26,21 @@ def register() -> None:
     from hostagent.torch_backend import failure_report
 
     failure_report.install()
+    if os.environ.get(failure_report.ENABLED_BY):
+        _write_whole_lines()
     if dist.is_available() and BACKEND not in dist.Backend.backend_list:
         dist.Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu", "cuda"])
         _offer_monitored_barrier(dist)
         if replaced := os.environ.get(REPLACED, "").strip().lower():
             _replace(dist.Backend, replaced)
+
+
+def _write_whole_lines() -> None:
+    """Ranks of ``netsum run`` share its output. Their Python is unbuffered, which writes a line and its end apart, so
+    that lines of several ranks would be mixed."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def _offer_monitored_barrier(dist: Any) -> None:

@@ -165,6 +165,8 @@ def explore_all(chosen: dict[str, Scenario], options: argparse.Namespace) -> dic
     deadline, context = time.monotonic() + 60 * options.minutes, get_context("spawn")
     columns = TextColumn("{task.description:24}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeElapsedColumn()
     console = Console(stderr=True)
+    bound = f"{options.jobs} at a time, for {options.minutes:g} minutes at most; a line for each that ends"
+    console.print(f"{len(chosen)} scenarios, {bound}", highlight=False)
     with (
         context.Manager() as manager,
         ProcessPoolExecutor(options.jobs, mp_context=context, max_tasks_per_child=1) as pool,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -271,6 +272,38 @@ def test_a_p4_program_joins_hosts_of_mininet(port: str, reached: bool, tmp_path:
     assert "at 127.0.0.1:" in done.stdout
 
 
+IPERF = """
+from netsum_switch import CLI, Mininet, NetsumSwitch
+
+net = Mininet(switch=NetsumSwitch, controller=None)
+s1 = net.addSwitch("s1", program="bridge.p4")
+for name, port in (("h1", 1), ("h2", 257)):
+    net.addLink(net.addHost(name), s1, port2=port)
+try:
+    net.start()
+    CLI(net, script="/dev/stdin")
+finally:
+    net.stop()
+"""
+
+
+@NEEDS_ROOT
+@NEEDS_MININET
+@pytest.mark.skipif(shutil.which("iperf") is None, reason="iperf is not installed")
+def test_iperf_of_the_command_line_ends_with_both_throughputs(tmp_path: Path) -> None:
+    (tmp_path / "shell.py").write_text(IPERF)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "mininet"), str(ROOT)])}
+    command = [sys.executable, str(tmp_path / "shell.py")]
+    lines = "iperf\niperf h2 h1\nh2 ip link set h2-eth0 down\niperf\n"
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert done.returncode == 0, done.stderr
+    results = re.findall(r"Results: (.*)", done.stdout)
+    assert len(results) == 3, done.stdout
+    for result in results[:2]:
+        assert re.fullmatch(r"\['[\d.]+ \wbits/sec', '[\d.]+ \wbits/sec'\]", result), result
+    assert results[2] == "['no answer', 'no answer']", "without a link it ends too"
+
+
 @NEEDS_ROOT
 @NEEDS_MININET
 def test_a_mininet_switch_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -307,7 +340,7 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--slow", "9=1"], "host 9 is not from 1 to 4"),
         (["--workers", "65"], "--workers is from 2 to 64"),
         (["--out", "/dev/null/x"], "--out: "),
-        (["--loss", "0,2"], "loss"),
+        (["--loss", "0,2"], "argument --loss: loss=2: bad loss '2'; give a probability"),
         (["--loss", "1%", "--impair", "loss=0.1"], "--loss and --impair both say loss"),
         (["--aggregator", "p4,x"], "there is no aggregator 'x'"),
         (["--aggregator", "server", "--on", "virtual"], "virtual time has P4 switches alone"),

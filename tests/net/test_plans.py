@@ -29,7 +29,7 @@ def made_plans(tmp_path):
     for machine, sketch in ((ndv2, Sketch()), (two_nodes, relay)):
         for collective in COLLECTIVES:
             yield synthesize(machine, sketch, collective, SIZE, time_limit_s=1).schedule
-    yield in_switches(Machine(star(8), 8, 1, tuple(range(8)), {}, SIZE).topology, "allreduce", SIZE)
+    yield in_switches(Machine(star(8), 8, 1, tuple(range(8)), {}, SIZE), "allreduce", SIZE)
 
 
 @pytest.mark.parametrize("impairments", ["", pytest.param("loss=0.02&seed=5", marks=pytest.mark.slow)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ def switch_tree(
     to those that receive.
 
     ``nodes``: of the group. Without a root given: the first switch that is nearest to the farthest of them. No host
-    forwards. Raises ScheduleError.
+    forwards, and no NIC sums. Raises ScheduleError.
     """
     candidates = topology.names(NodeKind.SWITCH) if root is None else (topology.node(root).name,)
     found: tuple[int, str, dict[str, str]] | None = None
@@ -33,7 +33,11 @@ def switch_tree(
     _, top, above = found
     contributing = nodes[:1] if operation is Operation.BROADCAST else nodes
     receiving = nodes[:1] if operation is Operation.REDUCE else nodes
-    up = [_link(topology, node, higher) for node, higher in reversed(_edges(contributing, above, top))]
+    edges = _edges(contributing, above, top)
+    for name, count in Counter(higher for _, higher in edges).items():
+        if count > 1 and topology.node(name).kind is NodeKind.NIC:
+            raise ScheduleError(f"{topology.name}: {count} nodes are below {name}, a NIC, which does not sum")
+    up = [_link(topology, node, higher) for node, higher in reversed(edges)]
     return (*up, *(_link(topology, higher, node) for node, higher in _edges(receiving, above, top)))
 
 

@@ -1,6 +1,6 @@
 """Topologies as YAML or JSON, one form for both:
 
-name: pair
+name: pair                    # else the file's
 classes:                      # fields and defaults as of parts.LinkClass
   host: {rate_bps: 100Mbit, latency_ns: 5us, queue_bytes: 64KiB}
 nodes:
@@ -57,7 +57,7 @@ def read_topology(path: str | Path) -> Topology:
 def parse_topology(text: str, file: str = "topology") -> Topology:
     """YAML or JSON, which YAML includes. Raises TopologyFileError; ``file`` is its name there."""
     reader = _Reader(file)
-    return reader.topology(reader.compose(text, "name, classes, nodes and links"))
+    return reader.topology(reader.compose(text, "classes, nodes and links"))
 
 
 def topology_json(topology: Topology) -> str:
@@ -104,7 +104,7 @@ class _Reader(DescriptionReader):
     wrong = TopologyFileError
 
     def topology(self, document: Any) -> Topology:
-        top = self.record(document, (), ("name", "classes", "nodes", "links"), ("groups",))
+        top = self.record(document, (), ("classes", "nodes", "links"), ("name", "groups"))
         classes = {name: self._class(name, each) for name, each in self.items(top, "classes", dict)}
         nodes = tuple(self._node(each, ("nodes", index)) for index, each in self.items(top, "nodes", list))
         cables = [self._cable(each, ("links", index), classes) for index, each in self.items(top, "links", list)]
@@ -114,7 +114,8 @@ class _Reader(DescriptionReader):
             groups[name] = tuple(self.expect(str, member, ("groups", name, index)) for index, member in each)
         links = tuple(link for cable in cables for link in cable)
         try:
-            return Topology(self.expect(str, top["name"], ("name",)), nodes, links, groups)
+            name = self.expect(str, top.get("name", Path(self.file).stem), ("name",))
+            return Topology(name, nodes, links, groups)
         except TopologyError as error:
             place = error.place
             if place[:1] == ("links",) and len(place) > 1:  # the number of a link: a duplex entry makes two

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from dataclasses import fields
 from numbers import Integral
@@ -34,7 +35,9 @@ def from_networkx(graph: nx.Graph, *, default: LinkClass = HOST_LINK) -> Topolog
     """Of any graph: edges without direction become two links; the key of an edge is the link's number.
 
     Attributes are those of `to_networkx`; nodes without ``kind`` are hosts, and edges without attributes have the class
-    ``default``. Tuples as nodes, as of networkx's grids, are named by their parts: (0, 1) is 0.1. Raises TopologyError.
+    ``default``. Fields of a class without its name are a class of their own, named by them. Tuples as nodes, as of
+    networkx's grids, are named by their parts: (0, 1) is 0.1. What cannot be in a name is "-" in that of the topology.
+    Raises TopologyError.
     """
     names = {node: _name(node) for node in graph.nodes}
     nodes = tuple(_node(names[node], attributes) for node, attributes in graph.nodes(data=True))
@@ -50,7 +53,8 @@ def from_networkx(graph: nx.Graph, *, default: LinkClass = HOST_LINK) -> Topolog
         link = Link(names[source], names[destination], link_class, int(key), int(attributes.get("plane", 0)))
         links += [link] if graph.is_directed() else [link, link.reverse]
     groups = {name: tuple(members) for name, members in graph.graph.get("groups", {}).items()}
-    return Topology(str(graph.graph.get("name") or "graph"), nodes, tuple(links), groups)
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", str(graph.graph.get("name", ""))).strip("-_.")
+    return Topology(name or "graph", nodes, tuple(links), groups)
 
 
 def _name(node: Hashable) -> str:
@@ -68,7 +72,6 @@ def _class(attributes: Mapping[str, Any], default: LinkClass, edge: str) -> Link
     given = {name: attributes[name] for name in CLASS_FIELDS if name in attributes}
     if not all(isinstance(value, Integral) for value in given.values()):
         raise TopologyError(f"edge {edge}: {', '.join(given)} are whole numbers, not {given}")
-    if given and "link_class" not in attributes:
-        raise TopologyError(f"edge {edge} has {', '.join(given)}: name its class in the attribute link_class, too")
+    own = "-".join(f"{name}-{value}" for name, value in given.items())
     values = {name: int(given.get(name, getattr(default, name))) for name in CLASS_FIELDS}
-    return LinkClass(attributes.get("link_class", default.name), **values)
+    return LinkClass(attributes.get("link_class", own or default.name), **values)

@@ -28,6 +28,10 @@ PROVENANCE = ("date", "version", "commit")
 """Columns that say where a row comes from: never drawn by."""
 NOTES = "experiment.json"
 MOST_PLOTS, MOST_SERIES = 6, 8
+UNITS = {"ns": "time", "us": "time", "ms": "time", "s": "time", "bytes": "data", "mbit": "data", "percent": "share"}
+"""Last words of columns' names that are units, and what is measured in them."""
+WRITTEN = {"mbit": "Mbit/s", "percent": "%"}
+"""Units that are written otherwise."""
 WIDE = 20.0
 """Ratio of the largest to the least value from which an axis is logarithmic."""
 
@@ -81,18 +85,17 @@ def render(folder: Path, measured: Sequence[str] = ()) -> str:
         raise ExperimentError(f"{folder} has no .csv file: an experiment's folder has one, with a row for each call")
     notes = _notes(folder)
     title = str(notes.get("title", folder.resolve().name))
-    body = [f"<h1>{html.escape(title)}</h1>"]
+    pictures = [_picture(file) for file in sorted(folder.glob("*.png"))]
+    body = [f"<h1>{html.escape(title)}</h1>", *pictures]
     for file in files:
         rows = read_rows(file)
         columns = columns_of(rows, measured, file)
         body.append(_file(file, rows, columns, len(files) > 1))
-    pictures = [_picture(file) for file in sorted(folder.glob("*.png"))]
-    body.append(section("Pictures in the folder", "".join(pictures)))
     body.append(section("The command that repeats it", _command(notes)))
     return page(title, "\n".join(body), style=STYLE)
 
 
-STYLE = "figure { margin: 0 0 1rem; } figure img { max-width: 100%; height: auto; } figcaption { color: #475569; }"
+STYLE = "figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; } figcaption { color: #475569; }"
 
 
 def read_rows(file: Path) -> list[Row]:
@@ -165,16 +168,31 @@ def _numbers(rows: Iterable[Row], name: str) -> list[float]:
     return found if all(map(math.isfinite, found)) else []
 
 
+def words(name: str) -> str:
+    """A column's name for people: ``sent_bytes`` as "sent, bytes", ``ms`` as "time, ms"."""
+    *parts, last = name.split("_")
+    if last not in UNITS:
+        return " ".join((*parts, last))
+    return f"{' '.join(parts) or UNITS[last]}, {WRITTEN.get(last, last)}"
+
+
 def _file(file: Path, rows: Sequence[Row], columns: Columns, is_one_of_several: bool) -> str:
     of_file = f" of {file.name}" if is_one_of_several else ""
-    drawn = (drawing for name in columns.measured[:MOST_PLOTS] if (drawing := _draw(rows, columns, name)))
+    values = {name: _numbers(rows, name) for name in columns.measured}
+    constant = [f"{words(name)}: {_written(found[0])}" for name, found in values.items() if len(set(found)) == 1]
+    varying = [name for name, found in values.items() if len(set(found)) > 1]
+    drawn = [_draw(rows, columns, name) for name in varying[:MOST_PLOTS]]
     lead = f"{len(rows):,} rows in {file.name}, {_points(rows, columns.keys):,} points"
+    same = f"<p>The same in all rows: {html.escape('; '.join(constant))}.</p>" if constant else ""
+    fixed = [(words(name), value) for name, value in columns.fixed.items() if value]
+    note = "<p>Medians; bars from the least to the largest.</p>" if drawn else ""
     return "".join(
         (
             f'<p class="lead">{html.escape(lead)}</p>',
-            section(f"Configuration{of_file}", table(["", ""], columns.fixed.items(), "text") if columns.fixed else ""),
-            section(f"Plots{of_file}", plots(drawn), "<p>Medians; bars from the least to the largest.</p>"),
-            *(section(f"{name}{of_file}", _table(rows, columns, name)) for name in columns.measured),
+            section(f"Configuration{of_file}", table(["", ""], fixed, "text") if fixed else ""),
+            section(f"Plots{of_file}", plots(drawn), note),
+            *(section(f"{words(name)}{of_file}", _table(rows, columns, name)) for name in varying),
+            same,
         )
     )
 
@@ -192,7 +210,7 @@ def _table(rows: Sequence[Row], columns: Columns, name: str) -> str:
         values = _numbers(group, name)
         spread = (statistics.median(values), min(values), max(values))
         found.append((*key, *map(_written, spread), len(values)))
-    return table([*columns.keys, *columns.derived, "median", "least", "largest", "rows"], found)
+    return table([*map(words, (*columns.keys, *columns.derived)), "median", "least", "largest", "rows"], found)
 
 
 def _written(value: float) -> str:
@@ -201,19 +219,19 @@ def _written(value: float) -> str:
 
 def _draw(rows: Sequence[Row], columns: Columns, name: str) -> str:
     """Medians against the numeric key with most values, a line for each point of the other keys; bars where there is no
-    such key; nothing of a column with one value."""
+    such key."""
     from hostagent.cli.pages.plots import COLOURS, axes_of, bars, shortened, svg
 
-    if len(set(_numbers(rows, name))) == 1:
-        return ""
     numeric = [key for key in columns.keys if _numbers(rows, key)]
     if not numeric:
-        groups = _groups(rows, columns.keys)
-        heights = {" ".join(key) or name: statistics.median(_numbers(group, name)) for key, group in groups.items()}
-        return bars(name, name, heights)
+        groups = {" ".join(key): _numbers(group, name) for key, group in _groups(rows, columns.keys).items()}
+        heights = {key: statistics.median(values) for key, values in groups.items()}
+        return bars(
+            words(name), words(name), heights, {key: (min(values), max(values)) for key, values in groups.items()}
+        )
     by = max(numeric, key=lambda key: len({row[key] for row in rows}))
     others = [key for key in columns.keys if key != by]
-    figure, axes = axes_of(name, by, name, height=3.6)
+    figure, axes = axes_of(words(name), words(by), words(name), height=3.6)
     series = _groups(rows, others)
     for number, (key, mine) in enumerate(list(series.items())[:MOST_SERIES]):
         points = sorted((float(place), _numbers(group, name)) for (place,), group in _groups(mine, [by]).items())
@@ -222,7 +240,7 @@ def _draw(rows: Sequence[Row], columns: Columns, name: str) -> str:
             [median - min(values) for median, (_, values) in zip(medians, points, strict=True)],
             [max(values) - median for median, (_, values) in zip(medians, points, strict=True)],
         ]
-        label = shortened(", ".join(f"{other} {value}" for other, value in zip(others, key, strict=True)))
+        label = shortened(", ".join(f"{words(other)} {value}" for other, value in zip(others, key, strict=True)))
         places = [place for place, _ in points]
         axes.errorbar(places, medians, yerr=spread, fmt="o-", capsize=3, label=label, color=COLOURS[number])
     _scale(axes, sorted(set(_numbers(rows, by))), _numbers(rows, name))
@@ -236,18 +254,19 @@ def _scale(axes: Any, places: Sequence[float], values: Sequence[float]) -> None:
     """Logarithmic axes where values are far apart; ticks at the places that were measured, as far as there is room."""
     from matplotlib import ticker
 
+    from hostagent.cli.pages.plots import tick
+
     if min(places) > 0 and max(places) / min(places) >= WIDE:
         axes.set_xscale("log")
     if min(values) > 0 and max(values) / min(values) >= WIDE:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_locator(ticker.NullLocator())
     else:
         axes.set_ylim(bottom=0 if min(values) >= 0 else None)
-        axes.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
+    axes.yaxis.set_major_formatter(tick)
     shown = places[:: -(-len(places) // 6)]
-    axes.set_xticks(shown, [ticker.EngFormatter(sep="")(place) for place in shown])
+    axes.set_xticks(shown, list(map(tick, shown)))
     axes.xaxis.set_minor_locator(ticker.NullLocator())
 
 

@@ -122,8 +122,9 @@ const ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"};
 const text = value => String(value).replace(/[&<>"]/g, c => ENTITIES[c]);
 const table = (head, rows) => rows.length ? "<table><tr>" + head.map(h => "<th>" + text(h) + "</th>").join("") + "</tr>"
   + rows.map(r => "<tr>" + r.map(c => "<td>" + text(c) + "</td>").join("") + "</tr>").join("") + "</table>" : "none";
-const us = ns => ns ? Math.round(ns / 1e3).toLocaleString("en") : "";
+const us = ns => ns ? grouped(Math.round(ns / 1e3)) : "";
 const mbit = bits => bits === undefined ? "" : (bits / 1e6).toFixed(1);
+const grouped = number => number.toLocaleString("en");
 const total = drops => Object.values(drops).reduce((a, b) => a + b, 0);
 const short = name => name.replace(/^.*:\/\//, "");
 
@@ -205,14 +206,15 @@ function show(view) {
       us(j.latency_ns.p50), us(j.latency_ns.p90), us(j.latency_ns.p99), j.restarts, j.cause]));
   $("ranks").innerHTML = table(["rank", "job", "state", "operations", "lag", "chunks lag", "retransmitted", "p50 us",
     "p99 us", "in flight"],
-    view.jobs.flatMap(j => j.ranks.map(r => [r.rank, j.job, r.age_ns > 3e9 ? "does not answer" : r.state, r.operations,
-      r.lag_operations, r.lag_chunks, r.retransmissions, us(r.latency_ns.p50), us(r.latency_ns.p99),
+    view.jobs.flatMap(j => j.ranks.map(r => [r.rank, j.job, r.age_ns > 3e9 ? "does not answer" : r.state,
+      grouped(r.operations), grouped(r.lag_operations), grouped(r.lag_chunks), grouped(r.retransmissions),
+      us(r.latency_ns.p50), us(r.latency_ns.p99),
       r.elapsed_ns ? Math.round(100 * r.in_flight_ns / r.elapsed_ns) + "%" : ""])));
   $("ports").innerHTML = table(["switch", "port", "to", "in Mbit/s", "out Mbit/s", "frames in", "frames out", "queued",
     "drops"],
     view.switches.flatMap(s => s.ports.map(p => [short(s.name), p.number,
       p.rank !== null ? "rank " + p.rank : p.peer ? short(p.peer) : "free", mbit(p.in_bits_per_s),
-      mbit(p.out_bits_per_s), p.frames_in, p.frames_out, p.queued_out, total(p.drops)])));
+      mbit(p.out_bits_per_s), grouped(p.frames_in), grouped(p.frames_out), p.queued_out, grouped(total(p.drops))])));
 }
 
 async function look() {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #0f172a; max-width: 1040px; margin: 2.5rem auto; padding: 0 1rem; }
@@ -31,6 +32,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], css: str = "") 
     header = "".join(f"<th>{html.escape(name)}</th>" for name in head)
     body = "".join("<tr>" + "".join(f"<td>{cell(v)}</td>" for v in row) + "</tr>" for row in rows)
     return f'<div class="scroll"><table class="{css}"><tr>{header}</tr>{body}</table></div>'
+
+
+def faults_table(faults: Iterable[Mapping[str, Any]], ended: str = "") -> str:
+    """What a script of faults has done: ``time_s``, ``what``, and ``problem`` where it could not be done; ``ended``:
+    why the job did. Nothing where nothing has happened."""
+    rows = [(f"{fault['time_s']:g} s", fault["what"], fault.get("problem", "")) for fault in faults]
+    rows += [("the job has ended", ended, "")] if ended else []
+    head = ["at", "what"]
+    if any(problem for *_, problem in rows):
+        head.append("not possible, because")
+    return table(head, [row[: len(head)] for row in rows], "text") if rows else ""
 
 
 def section(title: str, *parts: str) -> str:

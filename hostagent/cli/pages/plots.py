@@ -21,6 +21,13 @@ MOST_LABEL = 34
 """Characters of a bar's name; longer ones would leave no room for the bars."""
 
 
+def tick(value: float, _: object = None) -> str:
+    """Text of a tick: 20, 0.2, 20k, 2M."""
+    from matplotlib.ticker import EngFormatter
+
+    return EngFormatter(sep="")(value) if abs(value) >= 1000 else f"{value:g}"
+
+
 def svg(figure: Figure) -> str:
     """The figure's text; closes it."""
     text = io.StringIO()
@@ -40,16 +47,25 @@ def axes_of(title: str, x: str, y: str, width: float = 5.0, height: float = 3.2)
     return figure, axes
 
 
-def bars(title: str, x: str, values: Mapping[str, float]) -> str:
-    """Horizontal bars, the largest first; what is beyond MOST_BARS together as one."""
+def bars(
+    title: str, x: str, values: Mapping[str, float], reach: Mapping[str, tuple[float, float]] | None = None
+) -> str:
+    """Horizontal bars, the largest first; what is beyond MOST_BARS together as one. ``reach``: from where to where an
+    error bar goes, for each; the values are medians then, which have no sum: what is beyond MOST_BARS is left out."""
     ordered = sorted(values.items(), key=lambda item: -item[1])
-    if len(ordered) > MOST_BARS:
+    if reach is not None and len(ordered) > MOST_BARS:
+        x = f"{x} ({len(ordered) - MOST_BARS} smaller ones are not drawn)"
+        ordered = ordered[:MOST_BARS]
+    elif len(ordered) > MOST_BARS:
         rest = ordered[MOST_BARS - 1 :]
         ordered = [*ordered[: MOST_BARS - 1], (f"{len(rest)} others", sum(value for _, value in rest))]
     figure, axes = axes_of(title, x, "", height=max(1.6, 0.9 + 0.32 * len(ordered)))
-    axes.barh(range(len(ordered)), [value for _, value in ordered], color=NETSUM, height=0.6)
+    ends = [(value - reach[name][0], reach[name][1] - value) for name, value in ordered] if reach is not None else None
+    spread = list(zip(*ends, strict=True)) if ends else None
+    axes.barh(range(len(ordered)), [value for _, value in ordered], xerr=spread, capsize=3, color=NETSUM, height=0.6)
     axes.set_yticks(range(len(ordered)), [shortened(name) for name, _ in ordered], fontsize=9)
     axes.invert_yaxis()
+    axes.xaxis.set_major_formatter(tick)
     axes.grid(visible=False, axis="y")
     return svg(figure)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from emulator.ports.units import size_text
-from hostagent.cli.pages.page import page, plots, section, table
+from hostagent.cli.pages.page import faults_table, page, plots, section, table
 from hostagent.launch.live_view import SHARES, latencies
 from hostagent.protocol.counters import latency_buckets
 from hostagent.protocol.dtypes import ELEMENT_BYTES
@@ -90,6 +90,7 @@ def render(found: Mapping[str, Any], facts: RunFacts) -> str:
         f'<h1>{html.escape(facts.script)}: <span class="{verdict[0]}">{verdict[1]}</span></h1>',
         f'<p class="lead">{html.escape(lead)}</p>',
         *(_job(job, len(jobs) > 1) for job in jobs),
+        section("Faults", faults_table(found.get("faults", ()))),
         *_switches(found),
         section("Frames that the aggregator dropped", _counts("reason", found["drops"])),
         section("The command", f"<pre>{html.escape(shlex.join(facts.command))}</pre>"),
@@ -221,7 +222,7 @@ def _switches(found: Mapping[str, Any]) -> Iterable[str]:
         ]
         columns = {way: [port[f"bytes_{way}"] / 1e6 for _, port in ports] for way in ("in", "out")}
         drawn = pairs("Bytes through the ports", "port", "MB", [name for name, _ in ports], columns)
-        title = "Ports of the aggregator" if len(several) == 1 else f"Ports of aggregator {number}"
+        title = "Ports of the aggregator" if len(several) == 1 else f"Ports of {switch.get('name') or f'rack {number}'}"
         head = ["port", "attached", "frames in", "bytes in", "frames out", "bytes out", "drops"]
         yield section(title, table(head, rows), plots([drawn]))
 

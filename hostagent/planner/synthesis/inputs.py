@@ -39,6 +39,8 @@ class Machine:
     """By (rank, rank) where a message can go without another rank: alpha + beta s, as rounded in the file (invbw)."""
     chunk_bytes: int
     """s: the size that the file's betas are for."""
+    switches_sum: bool = True
+    """Those of NDv2 and DGX-2, and the NICs on the way, do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,9 @@ class _Reader(DescriptionReader):
         if name in PROFILES and str(gpus) != PROFILES[name]["gpus_per_node"]:
             raise self.error(f"a node of {name} has {PROFILES[name]['gpus_per_node']} GPUs", ("gpus_per_node",))
         if nodes * gpus > MOST_RANKS:
-            raise self.error(f"{nodes} nodes of {gpus} GPUs are more than {MOST_RANKS} ranks", ("gpus_per_node",))
+            raise self.error(
+                f"{nodes} nodes (nnodes of the sketch) of {gpus} GPUs are more than {MOST_RANKS} ranks", ()
+            )
         if nodes > 1 and (missing := [each for each in remote_fields[:2] if each not in given]):
             raise self.error(f"{missing[0]} is missing: the sketch has {nodes} nodes", ())
 
@@ -210,7 +214,7 @@ class _Reader(DescriptionReader):
                 if entry is not None and one != other:
                     costs[one, other] = max(1, round(self._number(*entry) * unit_ns))
         order = DOUBLE_CYCLE if name == "NDv2" else tuple(range(gpus))
-        return Machine(topology, gpus, nics, order, costs, size_bytes)
+        return Machine(topology, gpus, nics, order, costs, size_bytes, switches_sum=False)
 
     def _made(self, make: Callable[..., Topology], *values: Any) -> Topology:
         try:

@@ -37,7 +37,7 @@ def draw(machine: Machine, plan: Plan, path: Path) -> None:
         ("plan", "o-", resized(list(plan.messages))),
         ("plan, a message for each piece", "s--", resized(apart)),
         ("rings", "^-", lambda size_bytes: rings(machine, plan.collective, size_bytes)),
-        ("summed in switches", "d-", lambda size_bytes: in_switches(machine.topology, plan.collective, size_bytes)),
+        ("summed in switches", "d-", lambda size_bytes: in_switches(machine, plan.collective, size_bytes)),
     ]
     least = 4 * problem.split * machine.nics
     sizes = sorted({max(least, round(size * factor) // least * least) for factor in FACTORS})

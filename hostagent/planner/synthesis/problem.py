@@ -111,7 +111,8 @@ def sketched_problem(machine: Machine, sketch: Sketch, collective: str, size_byt
     if size_bytes < 4 * sketch.pieces or size_bytes % (4 * sketch.pieces):
         raise TopologyError(
             f"the size, {size_bytes} bytes, is not {sketch.pieces} equal pieces of int32: it has to be a multiple of "
-            f"{4 * sketch.pieces} ({sketch.file}: input_chunkup)"
+            f"{4 * sketch.pieces}, as {-(-size_bytes // (4 * sketch.pieces)) * 4 * sketch.pieces} is "
+            f"({sketch.file}: input_chunkup)"
         )
     for name, members in (("switches", sketch.switches), ("internode_conn", _members(sketch.relays))):
         for row in members:

@@ -178,13 +178,15 @@ def rings(machine: Machine, collective: str, size_bytes: int) -> Schedule | None
     return as_schedule(problem, found, collective, f"{machine.topology.name}-{collective}-rings")
 
 
-def in_switches(topology: Topology, collective: str, size_bytes: int) -> Schedule | None:
+def in_switches(machine: Machine, collective: str, size_bytes: int) -> Schedule | None:
     """The fastest allreduce that switches sum, of as much data as `synthesize` has, in up to `MOST_PIECES` pieces. None
-    for other collectives, and where no switch reaches all ranks."""
-    total = size_bytes * len(topology.hosts)
+    for other collectives, where no switch reaches all ranks, and of a machine whose switches do not sum."""
+    if collective != "allreduce" or not machine.switches_sum:
+        return None
+    total = size_bytes * len(machine.topology.hosts)
     counts = [1 << power for power in range(MOST_PIECES.bit_length()) if 1 << power <= total // 4]
     try:
-        made = [switch_allreduce(topology, total, pieces=count) for count in counts if collective == "allreduce"]
+        made = [switch_allreduce(machine.topology, total, pieces=count) for count in counts]
     except ScheduleError:
         return None
     return min(made, key=lambda schedule: simulate(schedule).elapsed_ns, default=None)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import reduce
 from operator import or_
 
-from hostagent.controller.drivers.driver import Driver
+from hostagent.controller.drivers.driver import AggregatorCounters, Driver
 from hostagent.controller.drivers.groups.group import DriverGroup, GroupRefused
 from hostagent.controller.drivers.job import Child, JobConfig, Parent
-from hostagent.protocol.tree import TreeRefused, TreeSwitch, check_tree
+from hostagent.protocol.tree import TreeRefused, TreeSwitch, check_tree, switch_names
 from hostagent.protocol.window import MOST_CHILDREN
 
 LEAF_MAC = 0x026E_7400_0000
@@ -107,6 +107,12 @@ class TreeDriver(DriverGroup):
     def name(self) -> str:
         """Name for people."""
         return f"{','.join(driver.name for driver in self._drivers)} (a tree)"
+
+    def counters(self, timeout_s: float) -> AggregatorCounters:
+        """See Driver; statistics with the switches' names in the tree."""
+        found = super().counters(timeout_s)
+        each = [statistics for _, statistics in found.statistics]
+        return replace(found, statistics=list(zip(switch_names(self._switches), each, strict=True)))
 
     def _split(self, config: JobConfig) -> dict[int, JobConfig]:
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from emulator.network.schedule.files import read_schedule
+from emulator.network.schedule.parts import Reduce, Send
 from emulator.network.schedule.verify import verify
 from hostagent.cli.main import run
 
@@ -49,6 +50,18 @@ def test_a_terminal_shows_the_gap_while_programs_are_solved(
     assert "routing: gap 0.00%" in said
     assert "order" in said
     assert capsys.readouterr().out.startswith("routing   69.00 us")  # the solver's lines are not there
+
+
+def test_an_allreduce_of_a_machine_is_one_of_messages_in_equal_pieces(tmp_path: Path) -> None:
+    """No switch or NIC of it sums; the size is a megabyte, or what six pieces of whole numbers need beyond."""
+    sketch, plan, program = tmp_path / "S.json", tmp_path / "plan.json", tmp_path / "plan.xml"
+    sketch.write_text(json.dumps({"nnodes": 1, "hyperparameters": {"input_chunkup": 6}}))
+    words = ["plan", "synthesize", "DGX2", "allreduce", "--time-limit", "2"]
+    assert run([*words, "--sketch", str(sketch), "-o", str(plan)]) == 0
+    written = read_schedule(plan)
+    assert all(isinstance(task, Send | Reduce) for task in written)
+    assert sum(each.count * each.bytes for each in written.chunks) == 16 * 1_000_008
+    assert run(["plan", "synthesize", "NDv2", "allreduce", "--time-limit", "2", "-o", str(program)]) == 0
 
 
 def test_the_log_is_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:

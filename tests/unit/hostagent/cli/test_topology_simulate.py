@@ -81,12 +81,15 @@ links:
 """
 
 
-def test_faults_of_a_script_on_an_irregular_tree_with_a_capture_and_a_page(tmp_path: Path) -> None:
+def test_faults_of_a_script_on_an_irregular_tree_with_a_capture_and_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     net, script, captured = tmp_path / "net.yaml", tmp_path / "faults.yaml", tmp_path / "run.pcapng"
     net.write_text(IRREGULAR)
     script.write_text("faults: [{at: 1ms, impair: left-top, loss: 5%, for: 2ms}, {at: 9s, kill: b}]")
     words = ("--faults", script, "--seed", 7, "--capture", captured, "--links", "a->left,c-top", "--json")
     page = tmp_path / "page.html"
+    monkeypatch.setattr("sys.argv", ["/somewhere/bin/netsum", "topology", "simulate"])
     result = netsum("topology", "simulate", net, "--size", "64kB", "--lanes", 64, *words, "--report", page)
     assert result.exit_code == 0, result.output
     assert "fault at 3ms: link left-top: loss 5%: over" in result.stderr
@@ -94,7 +97,10 @@ def test_faults_of_a_script_on_an_irregular_tree_with_a_capture_and_a_page(tmp_p
     found = json.loads(result.stdout)
     assert [fault["time_s"] for fault in found["faults"]] == [0.001, 0.003]
     assert found["links"]["left->top"]["lost"] > 0
-    assert "<td>left-&gt;top</td>" in page.read_text()
+    text = page.read_text()
+    for part in ("<td>left-&gt;top</td>", "<td>seed</td><td>7</td>", "<td>size of a tensor</td><td>64 kB</td>"):
+        assert part in text, part
+    assert "<pre>netsum topology simulate</pre>" in text
 
     frames = read_capture(str(captured))
     assert frames.interfaces == ("a->left", "c->top", "top->c")

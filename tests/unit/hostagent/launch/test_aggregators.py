@@ -112,7 +112,7 @@ def test_each_switch_of_a_tree_has_a_capture_file_and_continues_it(tmp_path: Pat
     assert words[words.index("--capture") :] == ["--capture", "a/x-root.pcapng", "--capture-size", "2GB"]
     again = list(leaf.command({"p4runtime": "127.0.0.1:7"}))
     assert again[again.index("--capture") :] == [
-        *("--capture", "a/x-1.pcapng", "--capture-size", "2GB"),
+        *("--capture", "a/x-s0.pcapng", "--capture-size", "2GB"),
         "--capture-append",
     ]
     (one, _) = make_services(tmp_path, 2, choose("p4"), 256, capture=("x.pcapng", "2GB"))

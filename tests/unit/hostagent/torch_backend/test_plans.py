@@ -5,6 +5,7 @@ Acknowledgements are apart from the formulas: how many there are depends on how 
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
 from dataclasses import dataclass, replace
 from math import ceil
@@ -189,4 +190,4 @@ def test_sources_are_noted_in_memory_that_lives_as_long_as_the_receive():
     assert {message.source_address for plan in exchanges for message in plan.messages} == {0}
     plan = plans.receive(tensors[0], 1, 0, Member(0, SIZE))
     assert plan.source is not None
-    assert plan.messages[0].source_address == plan.source.ctypes.data
+    assert plan.messages[0].source_address == ctypes.addressof(plan.source)

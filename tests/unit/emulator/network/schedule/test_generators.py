@@ -8,6 +8,7 @@ from emulator.network.schedule.generators import GENERATORS
 from emulator.network.schedule.parts import Collective, Reduce, ScheduleError, Send
 from emulator.network.schedule.verify import verify
 from emulator.network.topology.builders import star, torus, tree
+from emulator.network.topology.machines import Cost, ndv2
 from emulator.network.topology.parts import LinkClass
 
 SIZE = 4 * 240
@@ -67,3 +68,6 @@ def test_what_cannot_be_built():
         GENERATORS["ring"](star(4), 1001)
     with pytest.raises(ScheduleError, match="no switch reaches"):
         GENERATORS["switch"](torus(2, 2), SIZE)
+    machine = ndv2(2, Cost(300, 23_000, SIZE), Cost(300, 46_000, SIZE), Cost(2_600, 105_000, SIZE), 1)
+    with pytest.raises(ScheduleError, match=r"8 nodes are below nic0\.0, a NIC, which does not sum"):
+        GENERATORS["switch"](machine, SIZE)

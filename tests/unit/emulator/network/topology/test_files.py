@@ -73,7 +73,6 @@ def test_the_ending_of_a_name_says_the_form(tmp_path: Path, suffix: str) -> None
 @pytest.mark.parametrize(
     ("before", "after", "error"),
     [
-        ("name: pair\n", "", "net.yaml:1: name is missing"),
         ("name: pair", "name:", "net.yaml:1: name: this has to be a single value"),
         ("name: pair", "name: a b", "net.yaml:1: name: 'a b': a name has letters"),
         ("name: pair", "nmae: pair", "net.yaml:1: nmae: unknown field 'nmae' (did you mean 'name'?);"),
@@ -129,6 +128,14 @@ def test_what_is_no_description_at_all(tmp_path: Path, content: bytes, text: str
     path.write_bytes(content)
     with pytest.raises(TopologyFileError, match=text):
         read_topology(path)
+
+
+def test_a_topology_without_a_name_has_its_files(tmp_path: Path) -> None:
+    (tmp_path / "my net.v2.yaml").write_text(PAIR.replace("name: pair\n", ""))
+    with pytest.raises(TopologyFileError, match=r"'my net.v2': a name has letters"):
+        read_topology(tmp_path / "my net.v2.yaml")
+    (tmp_path / "net.yaml").write_text(PAIR.replace("name: pair\n", ""))
+    assert read_topology(tmp_path / "net.yaml").name == "net"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -51,10 +51,19 @@ def test_kinds_and_classes_may_be_given() -> None:
     assert type(topology.links[0].rate_bps) is int
 
 
+def test_any_name_of_a_graph_and_fields_without_a_class() -> None:
+    graph = nx.petersen_graph()
+    nx.set_edge_attributes(graph, {(0, 1): {"rate_bps": 5}, (1, 2): {"rate_bps": 5}, (2, 3): {"latency_ns": 7}})
+    topology = from_networkx(graph)
+    assert topology.name == "Petersen-Graph"
+    assert set(topology.classes) == {HOST_LINK.name, "rate_bps-5", "latency_ns-7"}
+    assert topology.link("2->1").rate_bps == 5
+    assert topology.link("2->1").queue_bytes == HOST_LINK.queue_bytes
+
+
 @pytest.mark.parametrize(
     ("edge", "text"),
     [
-        ({"rate_bps": 5}, r"edge a->b has rate_bps: name its class in the attribute link_class"),
         ({"rate_bps": "fast", "link_class": "x"}, "whole numbers"),
         ({"rate_bps": -5, "link_class": "x"}, r"classes.x.rate_bps: -5: a rate is positive"),
         ({"key": "blue"}, "the key 'blue' numbers parallel links"),

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from hostagent.cli.pages.experiment import ExperimentError, columns_of, note, read_rows, render, write_page
+from hostagent.cli.pages.experiment import ExperimentError, columns_of, note, read_rows, render, words, write_page
+from hostagent.cli.pages.plots import tick
 from tests.clients.browser import DESKTOP_PX, PHONE_PX, laid_out_px
 from tests.clients.command import netsum
 
@@ -76,7 +77,7 @@ def test_a_page_has_configuration_medians_plots_pictures_and_the_command(tmp_pat
     assert "Not recorded" in render(tmp_path)
     note(tmp_path, "A <title>")
     text = render(tmp_path)
-    for part in ("A &lt;title&gt;", "workers", "links_alone_ms", "36 rows in calls.csv, 12 points", "python"):
+    for part in ("A &lt;title&gt;", "workers", "links alone, ms", "36 rows in calls.csv, 12 points", "python"):
         assert part in text, part
     assert (
         "<td>1000</td><td>8000</td><td>gloo</td><td>12.0</td><td>15.2</td><td>14.2</td><td>16.2</td><td>3</td>" in text
@@ -88,7 +89,46 @@ def test_a_page_has_configuration_medians_plots_pictures_and_the_command(tmp_pat
 def test_without_a_numeric_parameter_there_are_bars_and_a_constant_is_not_drawn(tmp_path: Path) -> None:
     rows = ({"kind": kind, "call": call, "ms": call, "n": 7} for kind in "ab" for call in (1, 2))
     written(tmp_path / "x.csv", rows)
-    assert render(tmp_path).count("<svg") == 1
+    text = render(tmp_path)
+    assert text.count("<svg") == 1
+    assert text.count('id="LineCollection_') == 1  # the error bars
+    assert "<p>The same in all rows: n: 7.</p>" in text
+    assert "<h2>n</h2>" not in text
+
+
+def test_what_has_no_value_is_no_configuration_and_pictures_come_first(tmp_path: Path) -> None:
+    written(tmp_path / "x.csv", ({**row, "workers": ""} for row in calls()))
+    (tmp_path / "a.png").write_bytes(PIXEL)
+    text = render(tmp_path)
+    assert "workers" not in text
+    assert text.index("a.png") < text.index("36 rows")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sent_bytes", "sent, bytes"),
+        ("rate_mbit", "rate, Mbit/s"),
+        ("ms", "time, ms"),
+        ("difference_percent", "difference, %"),
+        ("jain", "jain"),
+        ("starts_apart_ms", "starts apart, ms"),
+    ],
+)
+def test_columns_are_named_in_words_with_their_unit(name: str, said: str) -> None:
+    assert words(name) == said
+
+
+def test_ticks_have_prefixes_from_a_thousand_on() -> None:
+    assert [tick(value) for value in (0.2, 0.001, 20, 1000, 2_500_000)] == ["0.2", "0.001", "20", "1k", "2.5M"]
+
+
+def test_bars_that_are_left_out_are_counted_and_medians_are_not_added(tmp_path: Path) -> None:
+    rows = ({"kind": kind, "call": call, "ms": call} for kind in "abcdefghijklm" for call in (1, 2))
+    written(tmp_path / "x.csv", rows)
+    text = render(tmp_path)
+    assert "<!-- time, ms (3 smaller ones are not drawn) -->" in text
+    assert "others" not in text
 
 
 @pytest.mark.parametrize(

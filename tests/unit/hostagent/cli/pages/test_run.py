@@ -89,10 +89,24 @@ def test_a_run_without_a_group_and_without_statistics_has_a_page_too() -> None:
 
 def test_racks_and_trees_have_their_ports_each() -> None:
     switch = found()["switch"]
-    for key in ("switches", "racks"):
-        text = render({**found(switch=None), key: [switch, switch]}, FACTS)
-        assert "Ports of aggregator 0" in text
-        assert "Ports of aggregator 1" in text
+    text = render(found(switch=None, racks=[switch, switch]), FACTS)
+    assert "Ports of rack 0" in text
+    assert "Ports of rack 1" in text
+    text = render(found(switch=None, switches=[{"name": name, **switch} for name in ("root", "s0")]), FACTS)
+    assert "Ports of root" in text
+    assert "Ports of s0" in text
+
+
+def test_faults_are_told_with_their_time_and_what_kept_them_from_happening() -> None:
+    happened = [
+        {"time_s": 1.0, "what": "link h0-s0 down"},
+        {"time_s": 1.5, "what": "h1 killed", "problem": "rank 1 has ended already"},
+    ]
+    text = render(found(faults=happened), FACTS)
+    for part in ("<h2>Faults</h2>", "<td>1 s</td><td>link h0-s0 down</td>", "<td>rank 1 has ended already</td>"):
+        assert part in text, part
+    assert "not possible" not in render(found(faults=happened[:1]), FACTS)
+    assert "Faults" not in render(found(), FACTS)
 
 
 @pytest.mark.parametrize(("name", "is_page"), [("x.html", True), ("x.HTM", True), ("x.json", False), ("report", False)])

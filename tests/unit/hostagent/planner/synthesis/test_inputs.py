@@ -17,12 +17,18 @@ RELAY = {"strategy": "relay", "internode_conn": {"0": [1]}}
 PROFILE = {"gpus_per_node": 8, "alpha": 0.3, "node_betas_list": [23, 46], "remote_alpha": 2.6, "remote_beta": 105}
 
 
-def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PROFILE, machine: str = "NDv2") -> None:
+def planned(
+    tmp_path: Path,
+    sketch: dict[str, Any],
+    profile: dict[str, Any] = PROFILE,
+    machine: str = "NDv2",
+    size_bytes: int = 1_000_000,
+) -> None:
     for name, each in (("S.json", sketch), ("T.json", profile)):
         (tmp_path / name).write_text(json.dumps(each, indent=1))
     read = read_sketch(tmp_path / "S.json")
-    model = read_machine(machine, tmp_path / "T.json", read.nodes, 1_000_000)
-    Orbits(sketched_problem(model, read, "allgather", 1_000_000))
+    model = read_machine(machine, tmp_path / "T.json", read.nodes, size_bytes)
+    Orbits(sketched_problem(model, read, "allgather", size_bytes))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +37,10 @@ def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PR
         ({"nnodes": 2, "symetry_offsets": []}, "unknown field 'symetry_offsets'"),
         ({"nnodes": 0}, "nnodes: 0 is not from 1"),
         ({"nnodes": 10**10}, "nnodes: 10000000000 is not from 1"),
-        ({"nnodes": 17, "internode_sketch": RELAY}, "gpus_per_node: 17 nodes of 8 GPUs are more than 128 ranks"),
+        (
+            {"nnodes": 17, "internode_sketch": RELAY},
+            "17 nodes (nnodes of the sketch) of 8 GPUs are more than 128 ranks",
+        ),
         ({"nnodes": 1, "internode_sketch": {**RELAY, "strategy": "none"}}, "internode_conn: there are no relays"),
         ({"nnodes": 2, "internode_sketch": {**RELAY, "internode_conn": "ring"}}, "'ring' is none of fully-connected"),
         ({"nnodes": 1, "hyperparameters": {"input_chunkup": 250}}, "more than can be planned: take fewer nodes"),
@@ -58,7 +67,10 @@ def planned(tmp_path: Path, sketch: dict[str, Any], profile: dict[str, Any] = PR
         ),
         ({"nnodes": 1, "symmetry_offsets": [[1, 5]]}, "symmetry_offsets: groups of 5 ranks do not divide 8"),
         ({"nnodes": 1, "symmetry_offsets": [[1, 8]]}, "symmetry_offsets: rank 0 sends to rank 1, but rank"),
-        ({"nnodes": 1, "hyperparameters": {"input_chunkup": 3}}, "1000000 bytes, is not 3 equal pieces"),
+        (
+            {"nnodes": 1, "hyperparameters": {"input_chunkup": 3}},
+            "not 3 equal pieces of int32: it has to be a multiple of 12, as 1000008 is",
+        ),
     ],
 )
 def test_impossible_sketches(tmp_path: Path, sketch: dict[str, Any], said: str) -> None:
@@ -115,7 +127,7 @@ def relay(connections: Any, **more: Any) -> dict[str, Any]:
     ("machine", "sketch"),
     [
         ("NDv2", sketch_of(1, [])),
-        ("NDv2", sketch_of(1, [], 5)),
+        ("NDv2", sketch_of(1, [], 6)),
         ("NDv2", sketch_of(2, [[8, 16]], internode_sketch=relay({"0": [1]}))),
         ("NDv2", sketch_of(2, [[8, 16]], internode_sketch=relay("fully-connected"))),
         ("NDv2", sketch_of(2, [[8, 16]], internode_sketch=relay("direct-map"))),
@@ -168,4 +180,4 @@ def test_the_shapes_of_published_sketches(tmp_path: Path, machine: str, sketch: 
         "remote_beta": 105,
         "remote_invbw": 107,
     }
-    planned(tmp_path, sketch, profile, machine)
+    planned(tmp_path, sketch, profile, machine, 1_008_000)
