@@ -37,6 +37,10 @@ from hostagent.protocol.wire import (
     HEADER_AT,
     LANE_BYTES,
     LANES_AT,
+    NEARBY_ABSENT,
+    NEARBY_PRESENT,
+    NEARBY_SLOTS,
+    NEARBY_UNKNOWN,
     Header,
     Kind,
     Operator,
@@ -178,7 +182,11 @@ class ReferenceAggregator:
 
     lanes: int
     jobs: dict[int, ReferenceJob] = field(default_factory=dict)
+    tells: bool = True
+    """Results say what is known of nearby slots."""
     sets: dict[tuple[int, int, int], SlotSet] = field(default_factory=dict)
+    newest: dict[tuple[int, int], SlotSet] = field(default_factory=dict)
+    """By job and slot: of its sets the one that was opened last."""
     verdicts: dict[tuple[int, Verdict], int] = field(default_factory=dict)
     drops: dict[Drop, int] = field(default_factory=dict)
 
@@ -186,6 +194,7 @@ class ReferenceAggregator:
         """Forget everything, as a switch does that was killed."""
         self.jobs.clear()
         self.sets.clear()
+        self.newest.clear()
 
     def receive(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """One frame in, its answers out as (port, frame)."""
@@ -340,6 +349,7 @@ class ReferenceAggregator:
                 header.child,
                 np.zeros(self.lanes, np.uint32),
             )
+            self.newest[place[:2]] = held
         assert held is not None
         return self._add(job, held, frame, full)
 
@@ -407,14 +417,51 @@ class ReferenceAggregator:
     def _answer_all(
         self, job: ReferenceJob, frame: Frame, kind: Kind, lanes: Lanes, *, no_data: bool = False
     ) -> list[tuple[int, bytes]]:
-        return [self._answer(job, number, frame, kind, lanes, no_data=no_data) for number in job.numbers]
+        tells = self.tells and kind == Kind.RESULT
+        return [
+            self._answer(
+                job,
+                number,
+                frame,
+                kind,
+                lanes,
+                no_data=no_data,
+                nearby=self._nearby(job, number, frame.header) if tells else 0,
+            )
+            for number in job.numbers
+        ]
+
+    def _nearby(self, job: ReferenceJob, number: int, header: Header) -> int:
+        """What a child is told of the slots before that of a result."""
+        told = 0
+        for place in range(NEARBY_SLOTS):
+            chunk = (header.chunk - (1 << place)) % MODULUS
+            held = self.newest.get((header.job, chunk % job.window))
+            if job.overflows(chunk):
+                known = NEARBY_UNKNOWN
+            elif held is None or held.epoch != job.epoch or held.failed or held.final:
+                known = NEARBY_ABSENT
+            elif held.came == job.full:
+                known = NEARBY_ABSENT if job.parent is None else NEARBY_UNKNOWN
+            else:
+                known = NEARBY_PRESENT if held.came & job.bits(number) else NEARBY_ABSENT
+            told |= known << 2 * place
+        return told
 
     def _answer(
-        self, job: ReferenceJob, number: int, frame: Frame, kind: Kind, lanes: Lanes, *, no_data: bool = False
+        self,
+        job: ReferenceJob,
+        number: int,
+        frame: Frame,
+        kind: Kind,
+        lanes: Lanes,
+        *,
+        no_data: bool = False,
+        nearby: int = 0,
     ) -> tuple[int, bytes]:
         child = job.child(number)
         assert child is not None, "strangers' frames do not come this far"
         flags = FLAG_NO_DATA if no_data else 0
-        header = replace(frame.header, kind=kind, child=number, flags=flags, lanes=self.lanes, peer=0)
+        header = replace(frame.header, kind=kind, child=number, flags=flags, lanes=self.lanes, peer=nearby)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum, ecn=frame.ecn))

@@ -22,6 +22,12 @@ NETSUM_VERSION = 2
 FLAG_NO_DATA = 1
 """Flag of a contribution that is counted without being added."""
 
+NEARBY_SLOTS = 8
+"""Of which a result tells: 1, 2, 4 ... 128 before its own, two bits each in ``peer``, the nearest one's lowest."""
+NEARBY_UNKNOWN, NEARBY_ABSENT, NEARBY_PRESENT = 0, 1, 2
+"""Nothing is known; in the newest chunk of the slot, or in one that others are still to contribute to, the receiver's
+contribution is not; it is."""
+
 ETHERNET_BYTES = 14
 IPV4_BYTES = 20
 UDP_BYTES = 8
@@ -81,7 +87,7 @@ HEADER = (
     Field("flags", 8, "bit 0, no_data: counted without being added"),
     Field("operator", 8, "0 sum, 1 max; of a server of weights 2 served, 3 announce"),
     Field("lanes", 16, "32-bit lanes that follow: all of the job's, or none; of kinds 4 and 5 none"),
-    Field("peer", 16, "of kinds 4 and 5: the child that it is for; else 0"),
+    Field("peer", 16, "of kinds 4 and 5: the child that it is for; of kind 1 the nearby slots (section 5.4); else 0"),
     Field("epoch", 32, "incarnation of the job on its aggregator, never 0"),
     Field("chunk", 32, "number of the chunk in the job, of kind 4 of the message between its two children, mod 2^32"),
     Field(

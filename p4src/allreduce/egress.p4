@@ -1,13 +1,20 @@
 // Each multicast copy gets its child's addresses here; a reply to one child, and a frame of one child for another, were
 // addressed in ingress.
 
+#define NEARBY_TELL(i) \
+    if ((meta.waiting##i & bit_mask) != 0) { \
+        meta.nearby = meta.nearby ^ ((NEARBY_ABSENT ^ NEARBY_PRESENT) << (2 * i)); \
+    }
+
 control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     MarkCongestion() marks;
+    children_t bit_mask = 0; // of the child that a copy is for
 
     action address_copy(
-            bit<16> child, mac_t source_mac, mac_t destination_mac, ipv4_t source_ip, ipv4_t destination_ip,
-            bit<1> compute_checksum) {
+            bit<16> child, children_t copy_mask, mac_t source_mac, mac_t destination_mac, ipv4_t source_ip,
+            ipv4_t destination_ip, bit<1> compute_checksum) {
         hdr.netsum.child = child;
+        bit_mask = copy_mask;
         hdr.ethernet.source = source_mac;
         hdr.ethernet.destination = destination_mac;
         hdr.ipv4.source = source_ip;
@@ -32,6 +39,7 @@ control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standa
     apply {
         if (standard_metadata.egress_rid != 0) {
             copies.apply();
+            NEARBY(NEARBY_TELL)
         }
         hdr.ipv4.ttl = 64;
         marks.apply(hdr.ipv4.dscp_ecn, standard_metadata);
@@ -40,7 +48,7 @@ control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standa
         }
         // Nothing that a contributor may fill in as it likes is passed on.
         hdr.udp.source_port = NETSUM_PORT;
-        hdr.netsum.peer = 0;
+        hdr.netsum.peer = meta.nearby;
         hdr.udp.checksum = 0;
         if (meta.compute_checksum == 1) {
             bit<16> sum;

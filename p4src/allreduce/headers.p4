@@ -37,7 +37,7 @@ header netsum_t {
     bit<8> flags;
     operator_t operator;
     bit<16> lanes;
-    bit<16> peer;      // destination child of a frame for another child
+    bit<16> peer;      // destination child of a frame for another child; of a result what is known of nearby slots
     epoch_t epoch;
     chunk_t chunk;
     bit<32> operation; // hash of kind, operator, dtype, count, root and sequence number
@@ -55,6 +55,8 @@ struct headers_t {
     netsum_t netsum;
     lanes_t lanes;
 }
+
+#define NEARBY_FIELD(i) children_t waiting##i;
 
 struct metadata_t {
     // From the job's entry.
@@ -83,4 +85,8 @@ struct metadata_t {
     // For the egress: does a reply's or copy's UDP checksum have to be computed? Is it a frame for another child?
     bit<1> compute_checksum;
     bit<1> is_forwarded;
+    // Of a result to all: who has contributed to each nearby slot's chunk while others have not, and what is known of
+    // the slots, as the field peer has it, for a child that has not.
+    bit<16> nearby;
+    NEARBY(NEARBY_FIELD)
 }

@@ -23,6 +23,24 @@
     sum##i.write(index, (int<32>)held < (int<32>)hdr.lanes.lane##i ? hdr.lanes.lane##i : held); }
 #define LANE_READ(i) sum##i.read(hdr.lanes.lane##i, index);
 
+// What is known of the slot 2^i before: of the newest chunk there, for older ones have their results. Of a sum that has
+// gone up to a parent nothing is.
+#define NEARBY_READ(i) { \
+    slot = (hdr.netsum.chunk - (32w1 << i)) & (meta.window - 1); \
+    if (slot < meta.slots) { \
+        slot = meta.first_slot + slot; \
+        slot_newest.read(newest, slot); \
+        index = (slot << 1) | (bit<32>)newest; \
+        set_epoch.read(epoch, index); \
+        set_state.read(status, index); \
+        if (epoch != meta.epoch || status != SET_COMPLETE || meta.has_parent == 0) { \
+            meta.nearby = meta.nearby | (NEARBY_ABSENT << (2 * i)); \
+        } \
+        if (epoch == meta.epoch && status == SET_FILLING) { \
+            set_children.read(meta.waiting##i, index); \
+        } \
+    } }
+
 control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // What a set remembers.
     register<epoch_t>(2 * SLOTS) set_epoch;
@@ -35,12 +53,14 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     register<bit<32>>(2 * SLOTS) set_other_operation; // of the contribution that made it fail
     register<bit<16>>(2 * SLOTS) set_other_child;
     register<bit<1>>(2 * SLOTS) set_marked;           // a contribution has passed a long queue (ECN)
+    register<bit<1>>(SLOTS) slot_newest;                // which of its sets was opened last
     EACH_LANE(LANE_SUM)
 
     counter(1024, CounterType.packets_and_bytes) verdicts;
     counter(16, CounterType.packets_and_bytes) drops;
 
     set_index_t index = 0;
+    bit<1> newest = 0;
 
     // --- The entries of the job and of the child -----------------------------------------------------------------
 
@@ -396,6 +416,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 return;
             }
             answer_all(hdr.netsum.kind);
+            count_verdict(verdict_t.FROM_PARENT);
             if (hdr.netsum.kind == kind_t.RESULT && no_data) {
                 set_state.write(index, SET_NO_DATA);
                 clear_lanes();
@@ -410,8 +431,9 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 set_other_operation.write(index, hdr.lanes.lane_001);
                 set_first_child.write(index, (bit<16>)hdr.lanes.lane_002);
                 set_other_child.write(index, (bit<16>)hdr.lanes.lane_003);
+                return;
             }
-            count_verdict(verdict_t.FROM_PARENT);
+            NEARBY(NEARBY_READ)
             return;
         }
 
@@ -438,6 +460,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             operation = hdr.netsum.operation;
             set_epoch.write(index, hdr.netsum.epoch);
             set_chunk.write(index, hdr.netsum.chunk);
+            slot_newest.write(slot, (bit<1>)index);
             set_state.write(index, status);
             set_operator.write(index, sum_or_max);
             set_operation.write(index, operation);
@@ -519,11 +542,12 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         if (marked == 1) {
             hdr.ipv4.dscp_ecn = hdr.ipv4.dscp_ecn | ECN_MARKED; // whoever was held up, all hear of it
         }
+        count_verdict(verdict_t.COMPLETED);
         if (meta.has_parent == 1) {
             send_up();
         } else {
             answer_all(kind_t.RESULT);
+            NEARBY(NEARBY_READ)
         }
-        count_verdict(verdict_t.COMPLETED);
     }
 }

@@ -39,6 +39,12 @@ enum bit<8> operator_t {
 
 const bit<8> FLAG_NO_DATA = 1;
 
+// What a result says, two bits each, of the slots 1, 2, 4 ... 128 before its own: NEARBY(M) is M(0) M(1) ...
+#define NEARBY(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+const bit<16> NEARBY_UNKNOWN = 0;
+const bit<16> NEARBY_ABSENT = 1;  // nothing of the receiver's waits there for other children
+const bit<16> NEARBY_PRESENT = 2; // its contribution does
+
 // Life of a set. FINAL belongs to leaves of a tree: a leaf's set is COMPLETE with its partial sum and FINAL with its
 // parent's result, or NO_DATA, as the result has none; without a parent the sum of a COMPLETE set is the result.
 // Constants, not an enum: bmv2's registers hold plain bit strings.

@@ -83,6 +83,9 @@ def test_enumerations(first_header: str, members: type[IntEnum] | type[IntFlag])
 def test_constants_of_the_wire() -> None:
     written = {name: int(value) for name, value, _ in table("constant", "value", "meaning")}
     assert written == {name: getattr(wire, name) for name in written}
+    nearby = {name: int(value) for name, value, _ in table("nearby", "value")}
+    assert nearby == {name: getattr(wire, name) for name in nearby}
+    assert len(nearby) == 3
     assert written.keys() >= {"NETSUM_PORT", "NETSUM_VERSION", "FLAG_NO_DATA", "HEADER_BYTES", "HEADER_AT", "LANES_AT"}
 
 

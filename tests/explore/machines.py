@@ -186,20 +186,20 @@ class WorkerMachine:
         record["waiting_chunk"], record["waiting_children"] = -1, 0
         chunks = self.chunks
         idle = chunks["list"] == NO_LIST
-        for name in ("first_sent_ns", "sent_ns", "tries", "previous", "next"):
+        for name in (*TIMES, "tries", "previous", "next", "is_lost"):
             chunks[name][idle] = 0
         chunks["tries"] = np.minimum(chunks["tries"], 3)
         if record["answered_ns"] == 0:
             record["answered_number"] = 0
         places = np.flatnonzero(~idle)
         times = {int(record[name]) for name in CLOCKS}
-        times |= {int(chunks[name][place]) for name in ("first_sent_ns", "sent_ns") for place in places}
+        times |= {int(chunks[name][place]) for name in TIMES for place in places}
         order = sorted(times - {0})
         moved = {0: 0} | {old: NOW_NS - len(order) + place for place, old in enumerate(order)}
         for name in CLOCKS:
             record[name] = moved[int(record[name])]
         for place in places:
-            for name in ("first_sent_ns", "sent_ns"):
+            for name in TIMES:
                 chunks[name][place] = moved[int(chunks[name][place])]
 
     def view(self) -> WorkerView:
@@ -304,13 +304,16 @@ ESTIMATES = (
     *("rtt_deviation_ns", "worst_deviation_ns", "rtt_variance_ns", "variance_round_ns", "late_share"),
     *("congestion_window", "slow_start", "limited", "best_rate", "rounds", "round_began_ns", "round_least_ns"),
     *("round_samples", "round_results", "round_losses", "lost_round", "starved_rounds", "held_until_round"),
-    *("burst", "burst_began_ns", "burst_results"),
+    *("burst", "burst_ns", "burst_level"),
     *("hold_rounds", "trial_round", "tried_window", "tried_rtt_ns", "marked_round", "reduced_ns"),
 )
 FORGOTTEN = (*ESTIMATES, *STATISTICS, *(f"rejected_{reason}" for reason in REASONS))
 """As at the beginning. Without marks a congestion window is never below 4, and no more chunks are in flight here."""
 CLOCKS = ("answered_ns", "result_ns", "repeated_ns", "timer_began_ns")
 """Times that a core remembers beside its chunks'. ``round_began_ns`` and ``variance_round_ns`` belong to estimates."""
+
+TIMES = ("first_sent_ns", "sent_ns", "told_ns")
+"""Those of each chunk in flight."""
 
 
 class SwitchMachine:

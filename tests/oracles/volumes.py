@@ -45,7 +45,9 @@ class Volumes:
     def summed_chunks(self, elements: int) -> int:
         """C(N): chunks with data, and for floats their exponents."""
         data = ceil(elements / self.lanes)
-        return data + ceil(data / min(self.lanes, 256, max(64, self.window))) if self.dtype.is_floating_point else data
+        windows = 2 if self.lanes <= 336 else 1
+        group = min(self.lanes, 256, max(64, windows * self.window))
+        return data + ceil(data / group) if self.dtype.is_floating_point else data
 
     def moved_chunks(self, size_bytes: int) -> int:
         """R(B)."""

@@ -44,6 +44,7 @@ ACTIONS = {
     },
     "AllreduceEgress.address_copy": {
         "child": 16,
+        "copy_mask": 64,
         "source_mac": 48,
         "destination_mac": 48,
         "source_ip": 32,

@@ -136,7 +136,7 @@ def install_job(switch: Switch, ports: Sequence[int], window: int, *, checksum: 
         mac, ip = mac_of(port), ip_of(port)
         put("children", "set_child", (JOB, child, port, mac, ip), (1 << child, 1))
         put("peers", "forward", (JOB, child), (port, own_mac, mac, own_ip, ip))
-        put("copies", "address_copy", (port, child + 1), (child, own_mac, mac, own_ip, ip, int(checksum)))
+        put("copies", "address_copy", (port, child + 1), (child, 1 << child, own_mac, mac, own_ip, ip, int(checksum)))
     switch.insert_multicast_group(1, tuple((port, child + 1) for child, port in enumerate(ports)))
 
 

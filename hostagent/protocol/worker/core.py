@@ -34,7 +34,7 @@ from hostagent.protocol.worker.served_lanes import fill_served, store_served
 
 Array = np.ndarray[Any, Any]
 
-RUN_AHEAD_WINDOWS = 2
+RUN_AHEAD_WINDOWS = 3
 """How far beyond the lowest unfinished chunk a worker may go, in windows (PROTOCOL.md, section 6.2)."""
 SMALLEST_RING = 128
 """Chunks; a multiple of 64, the width of a bitmap's word, with room for the word that the lowest chunk begins in."""
@@ -92,8 +92,8 @@ class CoreSettings:
 
 
 def ring_chunks(largest_window: int) -> int:
-    """Chunks a core keeps, and frames its pool must have: (a + 1) windows of retention, rounded up to a power of 2."""
-    return max((RUN_AHEAD_WINDOWS + 2) * largest_window, SMALLEST_RING)
+    """Chunks a core keeps, and frames its pool must have: a window more than it may go ahead."""
+    return max((RUN_AHEAD_WINDOWS + 1) * largest_window, SMALLEST_RING)
 
 
 def frame_stride_bytes(lanes: int) -> int:

@@ -12,14 +12,18 @@ from emulator.native.jit import njit
 
 LEAST_GROUP, LARGEST_GROUP = 64, 256
 """Chunks of a group, otherwise as many as the window holds: exponents are then known a window ahead, which leaves time
-to repeat a lost one. Larger groups leave the cache before their second reading: with a window of 64 chunks of 4 KiB,
-groups of 64 instead of 256 save a rank a quarter of its time."""
+to repeat a lost one where a window takes longer than a round trip. Larger groups leave the cache before their second
+reading: with a window of 64 chunks of 4 KiB, groups of 64 instead of 256 save a rank a quarter of its time."""
+LINK_LANES = 336
+"""Of frames up to this (an MTU of 1,500 bytes) a group is small, and the links may be long and lose frames: exponents
+are known two windows ahead, as one that is lost would hold up all data of a window, by a round trip."""
 
 
 @njit
 def group_size(lanes: int, window: int) -> int:
     """G: data chunks whose exponents one chunk carries."""
-    return min(lanes, LARGEST_GROUP, max(LEAST_GROUP, window))
+    windows = 2 if lanes <= LINK_LANES else 1
+    return min(lanes, LARGEST_GROUP, max(LEAST_GROUP, windows * window))
 
 
 @njit

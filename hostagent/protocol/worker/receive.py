@@ -22,6 +22,7 @@ from hostagent.protocol.worker.header import (
     KIND_AT,
     OPERATION_AT,
     OPERATOR_AT,
+    PEER_AT,
     check_frame,
     is_marked,
 )
@@ -47,6 +48,7 @@ from hostagent.protocol.worker.records import (
 )
 from hostagent.protocol.worker.retransmission import (
     note_answer,
+    note_nearby,
     note_result,
 )
 from hostagent.protocol.worker.served_lanes import brings_weights
@@ -165,6 +167,7 @@ def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
     leave_list(core, number & (core.ring - 1))
     chunk.seen_epoch = core.epoch
     note_result(core, chunk, now_ns)
+    note_nearby(core, chunk, load_be16(frame + PEER_AT), now_ns)
     set_ready(core, number + core.window)
     if chunk.stored == 0:
         store_first(core, chunk, frame + LANES_AT)

@@ -74,11 +74,11 @@ CORE = np.dtype(
         *_integers(*(name for name in ESTIMATOR_FIELDS if name != "minimum_rto_ns")),
         *_integers("backoff", "timer_began_ns", "result_ns", "answered_ns", "answered_number", "answered_rtt_ns"),
         *_integers("repeated_ns", "repeated_rtt_ns", "late_share"),
-        *_integers("shorter_path_slots", "shorter_answered_ns"),
+        *_integers("shorter_path_slots", "shorter_answered_ns", "is_told"),
         *_integers("congestion_window", "in_flight", "slow_start", "limited", "path_rtt_ns", "best_rate"),
         *_integers("rounds", "round_began_ns", "round_least_ns", "round_samples", "round_results", "round_losses"),
         *_integers("lost_round", "starved_rounds", "held_until_round", "hold_rounds"),
-        *_integers("burst", "burst_began_ns", "burst_results"),
+        *_integers("burst", "burst_ns", "burst_level"),
         *_integers("trial_round", "tried_window", "tried_rtt_ns", "marked_round", "reduced_ns"),
         # who is missing, and why it failed
         *_integers("waiting_chunk", "waiting_children"),
@@ -103,7 +103,7 @@ OPERATION = np.dtype(
 
 CHUNK = np.dtype(
     [
-        *_integers("number", "first_sent_ns", "sent_ns", "built_epoch", "seen_epoch"),
+        *_integers("number", "first_sent_ns", "sent_ns", "told_ns", "built_epoch", "seen_epoch"),
         ("operation_hash", np.uint32),
         ("operation_slot", np.int32),
         ("index", np.int32),
@@ -115,6 +115,7 @@ CHUNK = np.dtype(
         ("operator", np.int8),
         ("stored", np.int8),
         ("list", np.int8),
+        ("is_lost", np.int8),
     ],
     align=True,
 )

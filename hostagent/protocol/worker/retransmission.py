@@ -1,19 +1,22 @@
 """When a chunk in flight is retransmitted.
 
+- Lost, as a result says of the slots before its own: sent before it, and not in the aggregator, or the result is out.
+  What it says has come is WAITED.
 - Overtaken, as in RACK (RFC 8985): something sent later has been answered, and the round trip that took has passed.
   FRESH chunks are overtaken by the result of a chunk *first* sent later: a result may be due to another rank, so the
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
   answered, by a result or a `waiting`; and FRESH ones after a silence where the congestion window is small, so that
   those that wait for other ranks do not fill it.
-  WAITED ones, which the aggregator has, get two more round trips, and are due again while results come.
+  WAITED ones, which the aggregator has, get three round trips since that was known, and are due again while results
+  come.
   Where an overflow server has some of the slots, the switch's answers say little of the server's, which come by a
   longer path: they overtake after LONGER_PATHS of its round trips, and are no samples.
 - After a silence of the time-out: two probes, the lowest unfinished chunk and the one sent last (as RFC 8985's TLP and
   RFC 9002's PTO). What their results overtake follows. Doubled by every second silence (a probe and its answer are lost
   easily, too), and ended by any result.
 
-An overtaken chunk is DUE. Where others need its result soon it goes at once. Else it has patience: the rank that it
-really waits for may recover it, and what is merely queued comes.
+Both are DUE. What is lost goes at once, before new chunks. After them goes, at once, what others need the result of
+soon. Else it has patience: the rank that it really waits for may recover it, and what is merely queued comes.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.jit import njit
+from hostagent.protocol.wire import NEARBY_PRESENT, NEARBY_SLOTS, NEARBY_UNKNOWN
 from hostagent.protocol.worker.congestion import may_send, note_progress, note_round_trip, reset_congestion
 from hostagent.protocol.worker.latency import count_latency
 from hostagent.protocol.worker.lists import NONE, chunk_in, chunk_of, head, move_to, tail
@@ -52,6 +56,7 @@ def reset_retransmission(core: Any, now_ns: int) -> None:
     core.repeated_ns = 0
     core.repeated_rtt_ns = 0
     core.shorter_answered_ns = 0
+    core.is_told = 0
     core.timer_began_ns = now_ns
     if core.smoothed_rtt_ns == 0:
         core.late_share = EVERY_RESULT // 2
@@ -101,7 +106,8 @@ def note_answer(core: Any, chunk: Any, is_waiting: bool, now_ns: int) -> None:
     if not is_waiting:
         late = EVERY_RESULT if chunk.list != FRESH else 0
         core.late_share += (late - core.late_share) >> LATE_SHIFT
-    if chunk.tries > 1 and (is_waiting or rtt_ns >= core.least_rtt_ns) and chunk.sent_ns >= core.repeated_ns:
+    is_answer = is_waiting or rtt_ns >= core.least_rtt_ns > 0
+    if chunk.tries > 1 and is_answer and chunk.sent_ns >= core.repeated_ns:
         core.repeated_ns = chunk.sent_ns
         core.repeated_rtt_ns = rtt_ns
 
@@ -124,14 +130,60 @@ def note_result(core: Any, chunk: Any, now_ns: int) -> None:
 
 
 @njit
+def is_overtaken(core: Any, chunk: Any) -> Any:
+    """Has the result come of a chunk that was first sent after this one was last sent? Of the same moment what is lost
+    goes first, then new chunks in order."""
+    is_earlier = chunk.number < core.answered_number or chunk.tries > 1
+    return chunk.sent_ns < core.answered_ns or (chunk.sent_ns == core.answered_ns and is_earlier)
+
+
+@njit
+def note_nearby(core: Any, chunk: Any, nearby: int, now_ns: int) -> None:
+    """What a result says of the slots before its own: what has come waits for others, what has not by now is lost.
+
+    In a slot at most one chunk is in flight, as each waits for the result of the one before.
+    """
+    if nearby == 0:
+        return
+    core.is_told = 1
+    if chunk.number <= core.floor and core.top <= core.floor + core.window:
+        return
+    for place in range(NEARBY_SLOTS):
+        known = nearby >> (2 * place) & 3
+        distance = (chunk.number - (1 << place) - core.floor) & (core.window - 1)
+        number = core.floor + distance + (core.ahead - 1) * core.window
+        while number >= core.floor and not is_in_flight(core, number):
+            number -= core.window
+        if number < core.floor or known == NEARBY_UNKNOWN:
+            continue
+        other = chunk_of(core, number)
+        if known == NEARBY_PRESENT:
+            other.is_lost = 0
+            other.told_ns = now_ns
+            if other.list != WAITED:
+                move_to(core, number & (core.ring - 1), WAITED)
+        elif is_overtaken(core, other):
+            other.is_lost = 1
+            move_to(core, number & (core.ring - 1), DUE)
+
+
+@njit
+def allowance_ns(core: Any) -> Any:
+    """What a result still has when another one has overtaken it: where results tell of nearby slots, time for one that
+    tells. Not where most are late, nor beside TCP flows, which would take the share of who waits."""
+    is_told = core.is_told and core.shorter_path_slots == 0 and core.marked_round == 0
+    return core.smoothed_rtt_ns if is_told and not are_most_late(core) else reordering_ns(core)
+
+
+@njit
 def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     """When a chunk counts as lost because something sent later has been answered; NEVER_NS: nothing has."""
-    is_before = chunk.sent_ns < core.answered_ns
     if which == WAITED:
-        has_progress = is_before or core.result_ns > chunk.sent_ns + core.smoothed_rtt_ns
-        return chunk.sent_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
-    if is_before or (chunk.sent_ns == core.answered_ns and chunk.number < core.answered_number):
-        return chunk.sent_ns + core.answered_rtt_ns + reordering_ns(core)
+        known_ns = chunk.sent_ns if are_most_late(core) else max(chunk.sent_ns, chunk.told_ns)
+        has_progress = known_ns < core.answered_ns or core.result_ns > known_ns + core.smoothed_rtt_ns
+        return known_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
+    if is_overtaken(core, chunk):
+        return chunk.sent_ns + core.answered_rtt_ns + allowance_ns(core)
     is_stalled = core.backoff > 0 and core.congestion_window < core.window
     if (which == REPEATED or is_stalled) and chunk.sent_ns < core.repeated_ns:
         return chunk.sent_ns + core.repeated_rtt_ns + reordering_ns(core)
@@ -159,7 +211,7 @@ def patient_until_ns(core: Any, chunk: Any) -> Any:
 
     There is no time to lose where the missing result holds up others, and no use in turns where most are late.
     """
-    if core.in_flight == 0 or is_urgent(core, chunk.number) or are_most_late(core):
+    if chunk.is_lost or core.in_flight == 0 or is_urgent(core, chunk.number) or are_most_late(core):
         return 0
     turn = (core.child + chunk.number) % core.workers
     return chunk.sent_ns + (1 + turn) * 5 * core.smoothed_rtt_ns // 4

@@ -173,6 +173,8 @@ def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
     order.frame = place
     leave_list(core, place)
     chunk.sent_ns = now_ns
+    chunk.is_lost = 0
+    chunk.told_ns = 0
     if chunk.tries == 0:
         chunk.first_sent_ns = now_ns
     else:
@@ -219,8 +221,9 @@ def core_poll_transmit(address: int, out: int, capacity: int, consumed: int, now
     note_overtaken(core, now_ns)
     count = send_probes(core, out, capacity, now_ns)
     end = min(core.floor + core.ahead * core.window, core.numbered_end)
+    count = send_due(core, out, capacity, count, True, now_ns)
     count = send_new(core, out, capacity, count, consumed, end, now_ns)
-    return send_due(core, out, capacity, count, now_ns)
+    return send_due(core, out, capacity, count, False, now_ns)
 
 
 @njit
@@ -246,13 +249,14 @@ def send_probes(core: Any, out: int, capacity: int, now_ns: int) -> int:
 
 
 @njit
-def send_due(core: Any, out: int, capacity: int, count: int, now_ns: int) -> int:
-    """Overtaken chunks whose turn it is, as far as the congestion window allows."""
+def send_due(core: Any, out: int, capacity: int, count: int, only_lost: bool, now_ns: int) -> int:
+    """Lost chunks, or also overtaken ones whose turn it is, as far as the congestion window allows."""
     place = head(core, DUE)
     while place != NONE and count < capacity:
         chunk = chunk_in(core, place)
         following = chunk.next
-        if may_send(core, chunk.number) and now_ns >= patient_until_ns(core, chunk):
+        is_due = chunk.is_lost or (not only_lost and now_ns >= patient_until_ns(core, chunk))
+        if is_due and may_send(core, chunk.number):
             emit(core, out, count, place, now_ns)
             core.retransmissions_by_overtaking += 1
             note_loss(core)

@@ -128,6 +128,11 @@ def _peer(job: JobConfig, worker: int, port: int, addresses: Mapping[str, int]) 
 
 def _copy(job: JobConfig, place: int, child: Child) -> TableEntry:
     compute_checksum = int(not child.zero_checksum_allowed)
-    params = {"child": child.child, **_addresses(job, child), "compute_checksum": compute_checksum}
+    params = {
+        "child": child.child,
+        "copy_mask": child.bit_mask,
+        **_addresses(job, child),
+        "compute_checksum": compute_checksum,
+    }
     match = (("port", child.port), ("rid", _rid(job, place)))
     return TableEntry("AllreduceEgress.copies", match, "AllreduceEgress.address_copy", tuple(params.items()))

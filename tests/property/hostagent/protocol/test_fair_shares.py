@@ -22,7 +22,7 @@ def test_two_jobs_have_the_same() -> None:
 @pytest.mark.parametrize(
     "conditions",
     [
-        SharedLink(flows=1, rate_pps=2_000, seed=2),
+        SharedLink(flows=1, rate_pps=2_000, seed=3),
         SharedLink(flows=1, rate_pps=5_000, seed=3),
         SharedLink(flows=1, rate_pps=10_000, delay_ns=4_000_000, least=20, depth=250),
     ],

@@ -33,7 +33,7 @@ def job_on(topology: Topology, **options) -> SimulatedJob:
 def chunks_of(elements: int, window: int = 128) -> int:
     """With data, and of exponents (hostagent/torch_backend/README.md)."""
     data = -(-elements // LANES)
-    return data - (-data // min(LANES, 256, max(64, window)))
+    return data - (-data // min(LANES, 256, max(64, 2 * window)))
 
 
 @pytest.mark.parametrize(

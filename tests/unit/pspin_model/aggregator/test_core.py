@@ -44,6 +44,8 @@ class Rig:
     def __init__(self, make: type[PspinAggregator] | type[ReferenceCore]) -> None:
         table = TxPortTable()
         self.core = make(lanes=LANES, slots=64, ports=table)
+        if isinstance(self.core, ReferenceCore):
+            self.core.rule.tells = False  # of nearby slots: handlers do not
         self.ports = [MemoryPort(parse_port(f"{child.port}=memory:lab"), table) for child in CHILDREN]
         self.core.install(TERMS)
 

@@ -98,14 +98,19 @@ def test_window_and_run_ahead() -> None:
         for _, answer in lab.aggregator.receive(0, frame):
             assert core.receive(answer, 1) == ""
     second = core.transmit(1)
-    assert [parse_frame(frame).header.chunk for frame in second] == [5, 6, 7]
-    for frame in second:
+    assert [parse_frame(frame).header.chunk for frame in second] == [0, 5, 6, 7]  # the results tell that 0 is lost
+    for frame in second[1:]:
         for _, answer in lab.aggregator.receive(0, frame):
             core.receive(answer, 2)
-    assert core.transmit(2) == []  # 8 is two windows beyond the lowest, which is 0
+    third = core.transmit(2)
+    assert [parse_frame(frame).header.chunk for frame in third] == [0, 9, 10, 11]  # and that its repeat is
+    for frame in third[1:]:
+        for _, answer in lab.aggregator.receive(0, frame):
+            core.receive(answer, 3)
+    assert [parse_frame(frame).header.chunk for frame in core.transmit(3)] == [0]  # 12 is three windows beyond it
     for _, answer in lab.aggregator.receive(0, first[0]):
-        core.receive(answer, 3)
-    assert [parse_frame(frame).header.chunk for frame in core.transmit(3)] == [4, 9, 10, 11]
+        core.receive(answer, 4)
+    assert [parse_frame(frame).header.chunk for frame in core.transmit(4)] == [4, 13, 14, 15]
 
 
 def test_several_operations_share_the_window() -> None:

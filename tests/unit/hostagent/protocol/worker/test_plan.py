@@ -33,3 +33,10 @@ def test_exponents_come_before_the_data_that_needs_them() -> None:
     for chunks in range(1, 40):
         for index in range(chunks):
             assert plan.exponent_position(index // 4, 4) < plan.data_position(index, chunks, 4)
+
+
+def test_groups_are_two_windows_where_frames_are_those_of_links() -> None:
+    """As far as one chunk has lanes for their exponents."""
+    assert [plan.group_size(256, window) for window in (8, 32, 64, 128, 256)] == [64, 64, 128, 256, 256]
+    assert [plan.group_size(1024, window) for window in (8, 32, 64, 128, 256)] == [64, 64, 64, 128, 256]
+    assert plan.group_size(16, 128) == 16
