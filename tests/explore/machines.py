@@ -304,7 +304,7 @@ ESTIMATES = (
     *("rtt_deviation_ns", "worst_deviation_ns", "rtt_variance_ns", "variance_round_ns", "late_share"),
     *("congestion_window", "slow_start", "limited", "best_rate", "rounds", "round_began_ns", "round_least_ns"),
     *("round_samples", "round_results", "round_losses", "lost_round", "starved_rounds", "held_until_round"),
-    *("burst", "burst_ns", "burst_level"),
+    *("burst", "burst_began_ns", "burst_results"),
     *("hold_rounds", "trial_round", "tried_window", "tried_rtt_ns", "marked_round", "reduced_ns"),
 )
 FORGOTTEN = (*ESTIMATES, *STATISTICS, *(f"rejected_{reason}" for reason in REASONS))

@@ -49,8 +49,6 @@ LONGEST_BURST_NS = 1 << 30
 """After which the product with a rate would not fit 64 bits."""
 RATE_SHIFT = 30
 """Rates are results in 2^30 ns, about a second."""
-ONE_RESULT = 1 << RATE_SHIFT
-"""In the bucket of a burst, from which a rate takes itself each nanosecond."""
 QUEUE_NS = 10_000_000
 """Queueing delay that is tolerated: above what the scheduling of busy machines adds to the best of a round trip."""
 TRIAL_ROUNDS = 3
@@ -68,8 +66,8 @@ def reset_congestion(core: Any, now_ns: int) -> None:
         core.congestion_window = FIRST_WINDOW
     core.trial_round = 0
     core.starved_rounds = 0
-    core.burst_ns = now_ns
-    core.burst_level = 0
+    core.burst_began_ns = now_ns
+    core.burst_results = 0
     core.hold_rounds = FIRST_HOLD_ROUNDS
     begin_round(core, now_ns)
 
@@ -130,16 +128,15 @@ def note_progress(core: Any, first_sent_ns: int, now_ns: int) -> None:
 
 @njit
 def note_burst(core: Any, now_ns: int) -> None:
-    """How many results are ahead of the highest rate, which slow start does not know yet: a bucket that empties at it.
-
-    A rate that is forgotten meanwhile makes no burst of the results so far.
-    """
-    emptied = (core.best_rate + 1) * min(now_ns - core.burst_ns, LONGEST_BURST_NS)
-    core.burst_level = max(core.burst_level - emptied, 0) + ONE_RESULT
-    core.burst_ns = now_ns
-    if core.slow_start:
-        core.burst_level = 0
-    core.burst = max(core.burst, core.burst_level >> RATE_SHIFT)
+    """How many results are ahead of the highest rate, which slow start does not know yet."""
+    expected = (core.best_rate * min(now_ns - core.burst_began_ns, LONGEST_BURST_NS)) >> RATE_SHIFT
+    if core.slow_start or core.burst_results <= expected:
+        core.burst_began_ns = now_ns
+        core.burst_results = 0
+        expected = 0
+    core.burst_results += 1
+    if not core.slow_start:
+        core.burst = max(core.burst, core.burst_results - expected)
 
 
 @njit

@@ -78,7 +78,7 @@ CORE = np.dtype(
         *_integers("congestion_window", "in_flight", "slow_start", "limited", "path_rtt_ns", "best_rate"),
         *_integers("rounds", "round_began_ns", "round_least_ns", "round_samples", "round_results", "round_losses"),
         *_integers("lost_round", "starved_rounds", "held_until_round", "hold_rounds"),
-        *_integers("burst", "burst_ns", "burst_level"),
+        *_integers("burst", "burst_began_ns", "burst_results"),
         *_integers("trial_round", "tried_window", "tried_rtt_ns", "marked_round", "reduced_ns"),
         # who is missing, and why it failed
         *_integers("waiting_chunk", "waiting_children"),
