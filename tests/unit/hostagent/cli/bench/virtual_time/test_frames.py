@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(400)  # the first one compiles the loop
 def test_both_simulate_the_same_network() -> None:
     (row,) = measure(("tree=2x2",), 400_000).rows
     assert row.value > 0
-    assert row.details["hops"] == 12 * (391 + 4)
+    assert row.details["hops"] == 12 * (391 + 2)
 
 
 def test_the_model_s_frames_leave_one_after_another() -> None:
