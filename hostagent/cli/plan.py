@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GAP = re.compile(r"%\s+\S+\s+\S+\s+([\d.]+%)")
 """In a line of HiGHS's log: after the explored share, the bound and the best objective."""
 DEFAULT_BYTES = 10**6
-"""Of a chunk; or a few more, to be equal pieces of whole numbers."""
+"""Of a chunk; or a few more, to be equal pieces of whole numbers. The published profiles are of such messages."""
 MOST_BYTES = 10**12
 """Of a chunk: rates that take longer for it do not fit int64."""
 
@@ -44,7 +44,11 @@ def _mistakes() -> tuple[type[Exception], ...]:
         metavar="SIZE",
         help="Of a chunk: of a rank (allgather), of a pair of ranks (alltoall); 1 MB, whole pieces.",
     ),
-    option("--profiled-size", metavar="SIZE", help="Of the messages that T.json's betas are of; without: --size."),
+    option(
+        "--profiled-size",
+        metavar="SIZE",
+        help="Of the messages that betas are of; without: --size, and 1 MB for published ones.",
+    ),
     option("--unit-us", metavar="US", type=number(1e-6), help="Microseconds that T.json's numbers count; 1."),
     option(
         "--time-limit", metavar="S", type=number(1), help="Seconds for both programs; the best plan so far is taken."
@@ -84,7 +88,7 @@ def synthesize(
     from emulator.network.topology.draw import check_picture
     from hostagent.cli.schedule.command import check_name, write
     from hostagent.launch.terminal import progress
-    from hostagent.planner.synthesis.inputs import Sketch, read_sketch
+    from hostagent.planner.synthesis.inputs import MACHINES, Sketch, read_sketch
     from hostagent.planner.synthesis.picture import draw
     from hostagent.planner.synthesis.program import Solver
     from hostagent.planner.synthesis.synthesize import COLLECTIVES, in_switches, rings
@@ -102,7 +106,10 @@ def synthesize(
     used = read_sketch(sketch) if sketch else Sketch()
     piece_bytes = 4 * used.pieces
     size_bytes = -(-DEFAULT_BYTES // piece_bytes) * piece_bytes if size is None else _size_bytes(size, "--size")
-    profiled_bytes = size_bytes if profiled_size is None else _size_bytes(profiled_size, "--profiled-size")
+    if profiled_size is not None:
+        profiled_bytes = _size_bytes(profiled_size, "--profiled-size")
+    else:
+        profiled_bytes = DEFAULT_BYTES if topology is None and machine in MACHINES else size_bytes
     model = _machine(machine, topology, used.nodes, profiled_bytes, unit_us)
     with progress("routing") as update:
         programs = Solver(solver, _watching(update, log))

@@ -64,6 +64,17 @@ def test_an_allreduce_of_a_machine_is_one_of_messages_in_equal_pieces(tmp_path: 
     assert run(["plan", "synthesize", "NDv2", "allreduce", "--time-limit", "2", "-o", str(program)]) == 0
 
 
+def test_links_of_published_machines_are_as_fast_whatever_the_size(tmp_path: Path) -> None:
+    rates = []
+    for size in ("64KB", "1MB"):
+        plan = tmp_path / f"{size}.json"
+        assert (
+            run(["plan", "synthesize", "NDv2", "allgather", "--size", size, "--time-limit", "2", "-o", str(plan)]) == 0
+        )
+        rates.append([link.rate_bps for link in read_schedule(plan).topology.links])
+    assert rates[0] == rates[1]
+
+
 def test_the_log_is_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "synthesize", "NDv2", "allgather", "--log", "--json"]) == 0
     said = capfd.readouterr()
