@@ -27,13 +27,18 @@ def bfloat16_of_f32(typing_context: Any, value: Any) -> Any:
     """float32 to bfloat16 bits, to nearest even; NaN becomes the quiet one. 32 bits throughout, to stay in vectors."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bits = builder.bitcast(arguments[0], I32)
-        half = builder.add(I32(0x7FFF), builder.and_(builder.lshr(bits, I32(16)), I32(1)))
-        rounded = builder.lshr(builder.add(bits, half), I32(16))
+        rounded = _upper_half(builder, arguments[0])
         is_nan = builder.fcmp_unordered("uno", arguments[0], arguments[0])
         return builder.trunc(builder.select(is_nan, I32(0x7FC0), rounded), I16)
 
     return types.uint16(types.float32), generate
+
+
+def _upper_half(builder: Any, value: Any) -> Any:
+    """The upper 16 bits of a float32, rounded to nearest even, as an int32."""
+    bits = builder.bitcast(value, I32)
+    half = builder.add(I32(0x7FFF), builder.and_(builder.lshr(bits, I32(16)), I32(1)))
+    return builder.lshr(builder.add(bits, half), I32(16))
 
 
 @inlined
@@ -41,9 +46,7 @@ def bfloat16_of_finite(typing_context: Any, value: Any) -> Any:
     """As ``bfloat16_of_f32``, of a value that is no NaN."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bits = builder.bitcast(arguments[0], I32)
-        half = builder.add(I32(0x7FFF), builder.and_(builder.lshr(bits, I32(16)), I32(1)))
-        return builder.trunc(builder.lshr(builder.add(bits, half), I32(16)), I16)
+        return builder.trunc(_upper_half(builder, arguments[0]), I16)
 
     return types.uint16(types.float32), generate
 

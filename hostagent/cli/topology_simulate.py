@@ -245,8 +245,8 @@ def _calls(found: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _lead(found: dict[str, Any]) -> str:
-    switches = "1 switch" if found["switches"] == 1 else f"{found['switches']} switches"
-    return f"{found['topology']}: {found['hosts']} hosts, a tree of {switches} below {found['root']}"
+    where = found["root"] if found["switches"] == 1 else f"a tree of {found['switches']} switches below {found['root']}"
+    return f"{found['topology']}: {found['hosts']} hosts, summed by {where}"
 
 
 def _configuration(found: dict[str, Any]) -> list[tuple[str, str]]:

@@ -182,8 +182,8 @@ class ReferenceAggregator:
 
     lanes: int
     jobs: dict[int, ReferenceJob] = field(default_factory=dict)
-    tells: bool = True
-    """Results say what is known of nearby slots."""
+    reports_nearby: bool = True
+    """Results report nearby slots."""
     sets: dict[tuple[int, int, int], SlotSet] = field(default_factory=dict)
     newest: dict[tuple[int, int], SlotSet] = field(default_factory=dict)
     """By job and slot: of its sets the one that was opened last."""
@@ -417,7 +417,7 @@ class ReferenceAggregator:
     def _answer_all(
         self, job: ReferenceJob, frame: Frame, kind: Kind, lanes: Lanes, *, no_data: bool = False
     ) -> list[tuple[int, bytes]]:
-        tells = self.tells and kind == Kind.RESULT
+        reports = self.reports_nearby and kind == Kind.RESULT
         return [
             self._answer(
                 job,
@@ -426,14 +426,14 @@ class ReferenceAggregator:
                 kind,
                 lanes,
                 no_data=no_data,
-                nearby=self._nearby(job, number, frame.header) if tells else 0,
+                nearby=self._nearby(job, number, frame.header) if reports else 0,
             )
             for number in job.numbers
         ]
 
     def _nearby(self, job: ReferenceJob, number: int, header: Header) -> int:
-        """What a child is told of the slots before that of a result."""
-        told = 0
+        """What is reported to a child of the slots before that of a result."""
+        reported = 0
         for place in range(NEARBY_SLOTS):
             chunk = (header.chunk - (1 << place)) % MODULUS
             held = self.newest.get((header.job, chunk % job.window))
@@ -445,8 +445,8 @@ class ReferenceAggregator:
                 known = NEARBY_ABSENT if job.parent is None else NEARBY_UNKNOWN
             else:
                 known = NEARBY_PRESENT if held.came & job.bits(number) else NEARBY_ABSENT
-            told |= known << 2 * place
-        return told
+            reported |= known << 2 * place
+        return reported
 
     def _answer(
         self,

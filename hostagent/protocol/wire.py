@@ -23,7 +23,7 @@ FLAG_NO_DATA = 1
 """Flag of a contribution that is counted without being added."""
 
 NEARBY_SLOTS = 8
-"""Of which a result tells: 1, 2, 4 ... 128 before its own, two bits each in ``peer``, the nearest one's lowest."""
+"""Reported in a result: 1, 2, 4 ... 128 before its own, two bits each in ``peer``, the nearest one's lowest."""
 NEARBY_UNKNOWN, NEARBY_ABSENT, NEARBY_PRESENT = 0, 1, 2
 """Nothing is known; in the newest chunk of the slot, or in one that others are still to contribute to, the receiver's
 contribution is not; it is."""

@@ -736,12 +736,11 @@ class JobChannel:
 
     def _deliver(self) -> None:
         """Stay until short sends, which end before they are acknowledged, have been."""
-        end_s = time.monotonic() + min(self._timeout_s, DELIVERY_TIMEOUT_S)
+        bound_s = min(self._timeout_s, DELIVERY_TIMEOUT_S)
+        end_s = time.monotonic() + bound_s
         while self._messages.undelivered and self._attached and self._failure is None:
             if time.monotonic() > end_s:
-                text = (
-                    f"rank {self.membership.rank} leaves, and a send of its has not arrived in {DELIVERY_TIMEOUT_S:g} s"
-                )
+                text = f"rank {self.membership.rank} leaves, and a send of its has not arrived in {bound_s:g} s"
                 self._report_failure(text, Cause.TIMEOUT)
                 return
             loop_calls.wait_any(self._address, DELIVERY_LOOK_NS)

@@ -1,7 +1,7 @@
 // Each multicast copy gets its child's addresses here; a reply to one child, and a frame of one child for another, were
 // addressed in ingress.
 
-#define NEARBY_TELL(i) \
+#define NEARBY_REPORT(i) \
     if ((meta.waiting##i & bit_mask) != 0) { \
         meta.nearby = meta.nearby ^ ((NEARBY_ABSENT ^ NEARBY_PRESENT) << (2 * i)); \
     }
@@ -39,7 +39,7 @@ control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standa
     apply {
         if (standard_metadata.egress_rid != 0) {
             copies.apply();
-            NEARBY(NEARBY_TELL)
+            NEARBY(NEARBY_REPORT)
         }
         hdr.ipv4.ttl = 64;
         marks.apply(hdr.ipv4.dscp_ecn, standard_metadata);

@@ -312,7 +312,7 @@ FORGOTTEN = (*ESTIMATES, *STATISTICS, *(f"rejected_{reason}" for reason in REASO
 CLOCKS = ("answered_ns", "result_ns", "repeated_ns", "timer_began_ns")
 """Times that a core remembers beside its chunks'. ``round_began_ns`` and ``variance_round_ns`` belong to estimates."""
 
-TIMES = ("first_sent_ns", "sent_ns", "told_ns")
+TIMES = ("first_sent_ns", "sent_ns", "reported_ns")
 """Those of each chunk in flight."""
 
 

@@ -57,7 +57,7 @@ def _crossing_ns(
 
 
 def _both_crossing_ns(problem: Problem, part: set[int], enters: bool) -> int:
-    """The same of an allreduce, whose sums take the ways of the pieces back: all pieces cross in each direction."""
+    """The same for an allreduce: sums take the reversed routes of copies, so all pieces cross in each direction."""
     copied, links = _cut(problem, part, enters)
     summed, others = _cut(problem, part, not enters)
     numbers = {link.name: number for number, link in enumerate(problem.topology.links)}

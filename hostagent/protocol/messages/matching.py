@@ -225,7 +225,7 @@ def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
     while stream.match_low < stream.match_next and envelope_of(core, source, stream.match_low).state == TAKEN:
         envelope_of(core, source, stream.match_low).state = ABSENT
         stream.match_low += 1
-    if stream.match_low - stream.told_low >= core.eager_messages // 2:
+    if stream.match_low - stream.advertised_low >= core.eager_messages // 2:
         stream.acknowledge = ACKNOWLEDGE_NOW  # the sender may send more envelopes, with data
     if is_mismatch:
         fail(core, FAILED_MISMATCH)

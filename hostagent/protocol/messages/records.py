@@ -91,7 +91,7 @@ STREAM = np.dtype(
         # from the peer
         *_integers("largest_packet"),  # -1: none yet
         *_integers("match_next", "match_low"),  # the next message to be matched; the lowest without a receive
-        *_integers("told_low"),  # ``match_low`` in the last acknowledgement
+        *_integers("advertised_low"),  # ``match_low`` in the last acknowledgement
         *_integers("unmatched_first", "unmatched_last", "posted_first", "posted_last"),
         *_integers("waiting_first", "waiting_last"),  # matched receives that are granted nothing yet
         *_integers("grant_one", "grant_two"),  # receives whose fragments may come; NONE

@@ -241,7 +241,7 @@ def send_fragment(core: Any, peer: int, slot: int, fragment: int, out: int, coun
 def build_acknowledgement(core: Any, peer: int) -> Any:
     """What has come from a peer, and what may come; returns the frame's address."""
     stream = stream_of(core, peer)
-    stream.told_low = stream.match_low
+    stream.advertised_low = stream.match_low
     frame = frame_to_build(core)
     write_start(core, frame, ACKNOWLEDGEMENT, peer, stream.largest_packet, stream.match_low)
     bits = core.seen + peer * (SEEN_PACKETS // 8)

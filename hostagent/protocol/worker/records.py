@@ -74,7 +74,7 @@ CORE = np.dtype(
         *_integers(*(name for name in ESTIMATOR_FIELDS if name != "minimum_rto_ns")),
         *_integers("backoff", "timer_began_ns", "result_ns", "answered_ns", "answered_number", "answered_rtt_ns"),
         *_integers("repeated_ns", "repeated_rtt_ns", "late_share"),
-        *_integers("shorter_path_slots", "shorter_answered_ns", "is_told"),
+        *_integers("shorter_path_slots", "shorter_answered_ns", "has_reports"),
         *_integers("congestion_window", "in_flight", "slow_start", "limited", "path_rtt_ns", "best_rate"),
         *_integers("rounds", "round_began_ns", "round_least_ns", "round_samples", "round_results", "round_losses"),
         *_integers("lost_round", "starved_rounds", "held_until_round", "hold_rounds"),
@@ -103,7 +103,7 @@ OPERATION = np.dtype(
 
 CHUNK = np.dtype(
     [
-        *_integers("number", "first_sent_ns", "sent_ns", "told_ns", "built_epoch", "seen_epoch"),
+        *_integers("number", "first_sent_ns", "sent_ns", "reported_ns", "built_epoch", "seen_epoch"),
         ("operation_hash", np.uint32),
         ("operation_slot", np.int32),
         ("index", np.int32),

@@ -1,7 +1,7 @@
 """When a chunk in flight is retransmitted.
 
-- Lost, as a result says of the slots before its own: sent before it, and not in the aggregator, or the result is out.
-  What it says has come is WAITED.
+- Lost, by a result's report of the slots before its own: sent before it, and absent from the aggregator, or its result
+  has been sent. What is present is WAITED.
 - Overtaken, as in RACK (RFC 8985): something sent later has been answered, and the round trip that took has passed.
   FRESH chunks are overtaken by the result of a chunk *first* sent later: a result may be due to another rank, so the
   last of several transmissions proves nothing. REPEATED ones also by the answer to a later retransmission, for each is
@@ -56,7 +56,7 @@ def reset_retransmission(core: Any, now_ns: int) -> None:
     core.repeated_ns = 0
     core.repeated_rtt_ns = 0
     core.shorter_answered_ns = 0
-    core.is_told = 0
+    core.has_reports = 0
     core.timer_began_ns = now_ns
     if core.smoothed_rtt_ns == 0:
         core.late_share = EVERY_RESULT // 2
@@ -139,13 +139,13 @@ def is_overtaken(core: Any, chunk: Any) -> Any:
 
 @njit
 def note_nearby(core: Any, chunk: Any, nearby: int, now_ns: int) -> None:
-    """What a result says of the slots before its own: what has come waits for others, what has not by now is lost.
+    """A result's report of the slots before its own: what is present waits for others, what is absent by now is lost.
 
     In a slot at most one chunk is in flight, as each waits for the result of the one before.
     """
     if nearby == 0:
         return
-    core.is_told = 1
+    core.has_reports = 1
     if chunk.number <= core.floor and core.top <= core.floor + core.window:
         return
     for place in range(NEARBY_SLOTS):
@@ -159,7 +159,7 @@ def note_nearby(core: Any, chunk: Any, nearby: int, now_ns: int) -> None:
         other = chunk_of(core, number)
         if known == NEARBY_PRESENT:
             other.is_lost = 0
-            other.told_ns = now_ns
+            other.reported_ns = now_ns
             if other.list != WAITED:
                 move_to(core, number & (core.ring - 1), WAITED)
         elif is_overtaken(core, other):
@@ -169,17 +169,17 @@ def note_nearby(core: Any, chunk: Any, nearby: int, now_ns: int) -> None:
 
 @njit
 def allowance_ns(core: Any) -> Any:
-    """What a result still has when another one has overtaken it: where results tell of nearby slots, time for one that
-    tells. Not where most are late, nor beside TCP flows, which would take the share of who waits."""
-    is_told = core.is_told and core.shorter_path_slots == 0 and core.marked_round == 0
-    return core.smoothed_rtt_ns if is_told and not are_most_late(core) else reordering_ns(core)
+    """How much later than one that has overtaken it a result may come: where results report nearby slots, time for such
+    a report. Not where most are late, nor beside TCP flows, which would take the share of who waits."""
+    has_reports = core.has_reports and core.shorter_path_slots == 0 and core.marked_round == 0
+    return core.smoothed_rtt_ns if has_reports and not are_most_late(core) else reordering_ns(core)
 
 
 @njit
 def overtaken_ns(core: Any, chunk: Any, which: int) -> Any:
     """When a chunk counts as lost because something sent later has been answered; NEVER_NS: nothing has."""
     if which == WAITED:
-        known_ns = chunk.sent_ns if are_most_late(core) else max(chunk.sent_ns, chunk.told_ns)
+        known_ns = chunk.sent_ns if are_most_late(core) else max(chunk.sent_ns, chunk.reported_ns)
         has_progress = known_ns < core.answered_ns or core.result_ns > known_ns + core.smoothed_rtt_ns
         return known_ns + 3 * core.smoothed_rtt_ns if has_progress else NEVER_NS
     if is_overtaken(core, chunk):

@@ -174,7 +174,7 @@ def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
     leave_list(core, place)
     chunk.sent_ns = now_ns
     chunk.is_lost = 0
-    chunk.told_ns = 0
+    chunk.reported_ns = 0
     if chunk.tries == 0:
         chunk.first_sent_ns = now_ns
     else:

@@ -39,7 +39,7 @@ def test_json_has_every_call_and_link(network: Path) -> None:
 def test_the_table_says_what_happened(network: Path) -> None:
     result = netsum("topology", "simulate", network, "--size", "64kB", "--lanes", 64, "--loss", "0.01")
     assert result.exit_code == 0, result.output
-    assert "4 hosts, a tree of 3 switches below root" in result.stdout
+    assert "4 hosts, summed by a tree of 3 switches below root" in result.stdout
     assert "h0->s0" in result.stdout
 
 

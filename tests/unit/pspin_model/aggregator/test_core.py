@@ -45,7 +45,7 @@ class Rig:
         table = TxPortTable()
         self.core = make(lanes=LANES, slots=64, ports=table)
         if isinstance(self.core, ReferenceCore):
-            self.core.rule.tells = False  # of nearby slots: handlers do not
+            self.core.rule.reports_nearby = False  # handlers do not report nearby slots
         self.ports = [MemoryPort(parse_port(f"{child.port}=memory:lab"), table) for child in CHILDREN]
         self.core.install(TERMS)
 
