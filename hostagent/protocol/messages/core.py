@@ -15,6 +15,7 @@ from hostagent.protocol.messages.records import (
     BEGUN,
     COMPLETION,
     CORE,
+    EARLY_MESSAGES,
     ENVELOPE,
     LOSS,
     MATCHED,
@@ -32,6 +33,7 @@ from hostagent.protocol.messages.records import (
     STREAM,
     TRANSFER,
     eager_messages,
+    early_fragments,
 )
 from hostagent.protocol.wire import HEADER_AT, LANES_AT, Header, Kind
 from hostagent.protocol.worker.header import IPV4_AT
@@ -83,7 +85,7 @@ class MessageMemory:
 
     def __init__(self, settings: MessageSettings, pool_address: int, stride_bytes: int, posted_address: int) -> None:
         self.settings = settings
-        workers, eager = settings.workers, eager_messages(settings.workers)
+        workers, eager, early = settings.workers, eager_messages(settings.workers), early_fragments(settings.workers)
         sizes = {
             "core": CORE.itemsize,
             "template": LANES_AT,
@@ -92,6 +94,7 @@ class MessageMemory:
             "completions": MOST_TRANSFERS * COMPLETION.itemsize,
             "envelopes": workers * MOST_ENVELOPES * ENVELOPE.itemsize,
             "eager": workers * eager * settings.payload_bytes,
+            "early": workers * EARLY_MESSAGES * early * settings.payload_bytes,
             "packets": workers * MOST_PACKETS * PACKET.itemsize,
             "losses": workers * MOST_PACKETS * LOSS.itemsize,
             "arrivals": workers * GRANTS * MOST_GRANTED // 8,
@@ -110,7 +113,7 @@ class MessageMemory:
             self.record[name] = start + places[name]
         streams = self._part(start + places["streams"], sizes["streams"]).view(STREAM)
         self._transfers: Array = self._part(start + places["transfers"], sizes["transfers"]).view(TRANSFER)
-        self._fill(pool_address, stride_bytes, posted_address, eager)
+        self._fill(pool_address, stride_bytes, posted_address)
         self._fill_streams(streams)
         self._write_template(start + places["template"])
 
@@ -118,7 +121,7 @@ class MessageMemory:
         offset = address - self._block.ctypes.data
         return self._block[offset : offset + size]
 
-    def _fill(self, pool_address: int, stride_bytes: int, posted_address: int, eager: int) -> None:
+    def _fill(self, pool_address: int, stride_bytes: int, posted_address: int) -> None:
         settings = self.settings
         values = {
             "address": self.address,
@@ -127,7 +130,8 @@ class MessageMemory:
             "posted": posted_address,
             "frames": FRAMES,
             "transfer_mask": MOST_TRANSFERS - 1,
-            "eager_messages": eager,
+            "eager_messages": eager_messages(settings.workers),
+            "early_fragments": early_fragments(settings.workers),
             "retained_free": ALL_FREE,
             "state": RUNNING,
             "any_first": NONE,

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
-from emulator.native.memory import copy_bytes
+from emulator.native.memory import copy_bytes, store_i64
+from hostagent.protocol.messages.frames import GRANTS
 from hostagent.protocol.messages.message import COLLECTIVE_TAGS
 from hostagent.protocol.messages.records import (
     ABSENT,
     ACKNOWLEDGE_NOW,
     ANY_SOURCE,
     ARRIVED,
+    EARLY_MESSAGES,
     MATCHED,
     MOST_GRANTED,
     NONE,
@@ -27,10 +30,13 @@ from hostagent.protocol.messages.records import (
 from hostagent.protocol.messages.transfers import (
     appended,
     count_fragments,
+    data_bytes,
     eager_capacity,
     envelope_of,
     fail,
     finish,
+    fragment_bytes,
+    fragment_offset,
     removed,
     store_source,
     stream_of,
@@ -48,6 +54,13 @@ def eager_buffer(core: Any, source: int, message: int) -> Any:
     """Where the data that came with an unmatched envelope is kept."""
     place = source * core.eager_messages + message % core.eager_messages
     return core.eager + place * eager_capacity(core)
+
+
+@njit(internal=True)
+def early_place(core: Any, source: int, message: int, fragment: int) -> Any:
+    """Where the data of a fragment that came without a grant is kept until its message has a receive."""
+    place = source * EARLY_MESSAGES + message % EARLY_MESSAGES
+    return core.early + (place * core.early_fragments + fragment - 1) * data_bytes(core)
 
 
 @njit(internal=True)
@@ -219,7 +232,8 @@ def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
     store_source(receive, source)
     is_mismatch = receive.agreement != envelope.agreement or receive.length != envelope.length
     sender = int(envelope.transfer)
-    eager_bytes = int(envelope.eager_bytes)
+    eager_bytes, early = int(envelope.eager_bytes), int(envelope.early)
+    envelope.early = 0
     if is_mismatch:
         note_mismatch(core, receive.call, source, message)
     while stream.match_low < stream.match_next and envelope_of(core, source, stream.match_low).state == TAKEN:
@@ -234,12 +248,12 @@ def bind(core: Any, slot: int, source: int, message: int, data: int) -> None:
         finish(core, slot, 0)
         finish(core, sender, 0)
     else:
-        begin_receive(core, slot, eager_bytes, data)
+        begin_receive(core, slot, eager_bytes, data, early)
 
 
 @njit(internal=True)
-def begin_receive(core: Any, slot: int, eager_bytes: int, data: int) -> None:
-    """Take what came with the envelope; what is missing waits for its grant."""
+def begin_receive(core: Any, slot: int, eager_bytes: int, data: int, early: int) -> None:
+    """Take what came with the envelope and right behind it; what is missing waits for its grant."""
     receive = transfer_of(core, slot)
     if eager_bytes > 0:
         copy_bytes(receive.address, data, eager_bytes)
@@ -248,7 +262,19 @@ def begin_receive(core: Any, slot: int, eager_bytes: int, data: int) -> None:
         return
     receive.eager_bytes = eager_bytes
     receive.fragments = count_fragments(core, receive.length, eager_bytes)
-    receive.low = receive.arrived = receive.granted = 1
+    receive.low = receive.arrived = 1
+    receive.granted = min(receive.fragments, 1 + core.early_fragments)
+    receive.early = early
+    while early != 0:
+        fragment = trailing_zeros(early)
+        early &= early - 1
+        place = receive.address + fragment_offset(core, receive, fragment)
+        kept = early_place(core, receive.source, receive.message, fragment)
+        copy_bytes(place, kept, fragment_bytes(core, receive, fragment))
+        receive.arrived += 1
+    if receive.arrived == receive.fragments:
+        finish(core, slot, 0)
+        return
     stream = stream_of(core, receive.source)
     stream.waiting_first, stream.waiting_last = appended(core, stream.waiting_first, stream.waiting_last, slot)
     grant_next(core, stream)
@@ -260,12 +286,31 @@ def grant_next(core: Any, stream: Any) -> None:
     while stream.waiting_first != NONE and (stream.grant_one == NONE or stream.grant_two == NONE):
         slot = int(stream.waiting_first)
         stream.waiting_first, stream.waiting_last = removed(core, slot, stream.waiting_last, slot)
-        if stream.grant_one == NONE:
+        which = 0 if stream.grant_one == NONE else 1
+        if which == 0:
             stream.grant_one = slot
         else:
             stream.grant_two = slot
+        note_early(core, slot, which)
         core.granted_receives += 1
         stream.acknowledge = ACKNOWLEDGE_NOW
+
+
+@njit(internal=True)
+def note_early(core: Any, slot: int, which: int) -> None:
+    """Note among the granted fragments those that came before the grant."""
+    receive = transfer_of(core, slot)
+    early = int(receive.early)
+    while early & (1 << receive.low) != 0:
+        early ^= 1 << receive.low
+        receive.low += 1
+    store_i64(arrival_bits(core, receive.source, which), 0, early)
+
+
+@njit(internal=True)
+def arrival_bits(core: Any, source: int, which: int) -> Any:
+    """Bits of the granted fragments that have come, in a ring of MOST_GRANTED, of the first or second grant."""
+    return core.arrivals + (GRANTS * source + which) * (MOST_GRANTED // 8)
 
 
 @njit(internal=True)

@@ -31,11 +31,13 @@ from hostagent.protocol.messages.frames import (
     load_be64,
 )
 from hostagent.protocol.messages.losses import take_acknowledged
-from hostagent.protocol.messages.matching import eager_buffer, grant_next, match_arrived
+from hostagent.protocol.messages.matching import arrival_bits, eager_buffer, early_place, grant_next, match_arrived
 from hostagent.protocol.messages.records import (
+    ABSENT,
     ACKNOWLEDGE_LATER,
     ACKNOWLEDGE_NOW,
     ARRIVED,
+    EARLY_MESSAGES,
     MOST_ENVELOPES,
     MOST_GRANTED,
     NONE,
@@ -47,12 +49,14 @@ from hostagent.protocol.messages.records import (
     core_at,
 )
 from hostagent.protocol.messages.transfers import (
+    data_bytes,
     eager_capacity,
     envelope_of,
     finish,
     fragment_bytes,
     fragment_offset,
     late_fragments,
+    removed,
     stream_of,
     transfer_of,
 )
@@ -180,6 +184,7 @@ def take_envelope(core: Any, source: int, message: int, frame: int, length: int)
     envelope.tag = load_be64(frame + TAG_AT)
     envelope.length = message_bytes
     envelope.eager_bytes = eager_bytes
+    envelope.early &= whole_fragments(core, message_bytes, eager_bytes)
     envelope.agreement = load_be32(frame + AGREEMENT_AT)
     envelope.call = load_be32(frame + CALL_AT)
     envelope.transfer = NONE
@@ -196,15 +201,14 @@ def take_data(core: Any, source: int, message: int, fragment: int, frame: int, l
     stream = stream_of(core, source)
     which = granted_place(core, stream, message)
     if which == NONE:
-        is_over = message < stream.match_next and envelope_of(core, source, message).state not in (ARRIVED, UNMATCHED)
-        return DUPLICATE if message < stream.match_low or is_over else REJECT_NOT_GRANTED
+        return take_early(core, source, message, fragment, frame, length)
     slot = int(stream.grant_one if which == 0 else stream.grant_two)
     receive = transfer_of(core, slot)
     if fragment >= receive.granted:
         return REJECT_NOT_GRANTED
     if length - DATA_AT != fragment_bytes(core, receive, fragment):
         return REJECT_LENGTH
-    bits = core.arrivals + (GRANTS * source + which) * (MOST_GRANTED // 8)
+    bits = arrival_bits(core, source, which)
     if fragment < receive.low or is_set(bits, fragment):
         return DUPLICATE
     copy_bytes(receive.address + fragment_offset(core, receive, fragment), frame + DATA_AT, length - DATA_AT)
@@ -216,6 +220,76 @@ def take_data(core: Any, source: int, message: int, fragment: int, frame: int, l
     if receive.arrived == receive.fragments:
         finish_receive(core, stream, which, slot)
     return 0
+
+
+@njit(internal=True)
+def take_early(core: Any, source: int, message: int, fragment: int, frame: int, length: int) -> Any:
+    """A fragment of a message that is granted nothing, or nothing yet: one of the first may come all the same."""
+    stream, envelope = stream_of(core, source), envelope_of(core, source, message)
+    slot = waiting_receive(core, stream, message)
+    if slot != NONE:
+        return take_waiting(core, stream, slot, fragment, frame, length)
+    is_matched = message < stream.match_next and envelope.state not in (ARRIVED, UNMATCHED)
+    if message < stream.match_low or is_matched:
+        return DUPLICATE
+    if message >= stream.match_low + EARLY_MESSAGES or fragment > core.early_fragments:
+        return REJECT_NOT_GRANTED
+    if envelope.state == ABSENT:  # behind its envelope that is lost: its length must be sure
+        if length - DATA_AT != data_bytes(core):
+            return REJECT_NOT_GRANTED
+    elif envelope.eager_bytes == 0:
+        return REJECT_NOT_GRANTED
+    elif not fits_length(core, envelope, fragment, length - DATA_AT):
+        return REJECT_LENGTH
+    if envelope.early & (1 << fragment) != 0:
+        return DUPLICATE
+    copy_bytes(early_place(core, source, message, fragment), frame + DATA_AT, length - DATA_AT)
+    envelope.early |= 1 << fragment
+    return 0
+
+
+@njit(internal=True)
+def take_waiting(core: Any, stream: Any, slot: int, fragment: int, frame: int, length: int) -> Any:
+    """A fragment of a receive that waits for its grant."""
+    receive = transfer_of(core, slot)
+    if fragment >= receive.granted:
+        return REJECT_NOT_GRANTED
+    if length - DATA_AT != fragment_bytes(core, receive, fragment):
+        return REJECT_LENGTH
+    if receive.early & (1 << fragment) != 0:
+        return DUPLICATE
+    copy_bytes(receive.address + fragment_offset(core, receive, fragment), frame + DATA_AT, length - DATA_AT)
+    receive.early |= 1 << fragment
+    receive.arrived += 1
+    if receive.arrived == receive.fragments:
+        stream.waiting_first, stream.waiting_last = removed(core, stream.waiting_first, stream.waiting_last, slot)
+        finish(core, slot, 0)
+    return 0
+
+
+@njit(internal=True)
+def waiting_receive(core: Any, stream: Any, message: int) -> Any:
+    """The receive that has a message and waits for its grant; NONE."""
+    slot = int(stream.waiting_first)
+    while slot != NONE and transfer_of(core, slot).message != message:
+        slot = int(transfer_of(core, slot).next)
+    return slot
+
+
+@njit(internal=True)
+def fits_length(core: Any, envelope: Any, fragment: int, size: int) -> Any:
+    """Whether a message that waits for its receive has such a fragment, from 1 on."""
+    left = envelope.length - envelope.eager_bytes - (fragment - 1) * data_bytes(core)
+    return left > 0 and size == min(data_bytes(core), left)
+
+
+@njit(internal=True)
+def whole_fragments(core: Any, length: int, eager_bytes: int) -> Any:
+    """Bit f for each fragment f of a message that may have come before its envelope: all but a shorter last one."""
+    if eager_bytes == 0:
+        return 0
+    whole = min((length - eager_bytes) // data_bytes(core), core.early_fragments)
+    return (2 << whole) - 1
 
 
 @njit(internal=True)

@@ -60,10 +60,12 @@ CORE = np.dtype(
     [
         # what the lease says
         *_integers("job", "child", "workers", "payload_bytes", "epoch", "checksum", "minimum_rto_ns"),
-        *_integers("eager_messages", "grant_budget"),
+        *_integers("eager_messages", "early_fragments", "grant_budget"),
         # memory
         *_integers("address", "pool", "stride_bytes", "posted", "frames", "template", "ipv4_sum"),
-        *_integers("streams", "transfers", "transfer_mask", "envelopes", "eager", "packets", "losses", "arrivals"),
+        *_integers(
+            "streams", "transfers", "transfer_mask", "envelopes", "eager", "early", "packets", "losses", "arrivals"
+        ),
         *_integers("seen", "completions", "retained"),
         # progress
         *_integers("state", "failure", "frame_next", "turn", "order", "completed", "completions_taken"),
@@ -120,13 +122,14 @@ TRANSFER = np.dtype(
         *_integers("sent", "acknowledged"),  # of a send: fragments from 1 on begun, fragments acknowledged
         *_integers("retained"),  # of a send: 1 + the buffer that has its data, and its caller has been told; 0
         *_integers("low", "arrived"),  # of a receive: lowest fragment missing, fragments that have come
+        *_integers("early"),  # of a receive that waits for its grant: bit f: fragment f has come; so in ENVELOPE
     ],
     align=True,
 )
 
 ENVELOPE = np.dtype(
     [
-        *_integers("state", "tag", "length", "eager_bytes", "order", "next", "transfer"),
+        *_integers("state", "tag", "length", "eager_bytes", "early", "order", "next", "transfer"),
         ("agreement", np.uint32),
         ("call", np.uint32),
     ],
@@ -192,9 +195,19 @@ RETAINED_MESSAGES = 32
 """Sends that have finished for their callers before they are acknowledged; at most 64, by the bits of a word."""
 ALL_FREE = (1 << RETAINED_MESSAGES) - 1
 EAGER_FRAMES, LEAST_EAGER_MESSAGES, MOST_EAGER_MESSAGES = 256, 4, 64
+EARLY_MESSAGES = 4
+"""Messages of one source beyond the lowest unmatched one whose first fragments may come without a grant."""
+EARLY_FRAMES, MOST_EARLY_FRAGMENTS = 96, 16
+"""As many as a receiver grants by itself (``grant_budget``), from all sources together; with the envelope, a message of
+64 KiB in frames of 4 KiB."""
 
 
 def eager_messages(workers: int) -> int:
     """Messages of one source beyond the lowest unmatched one whose first fragment may carry data: what the receiver
     has buffers for."""
     return max(LEAST_EAGER_MESSAGES, min(MOST_EAGER_MESSAGES, EAGER_FRAMES // workers))
+
+
+def early_fragments(workers: int) -> int:
+    """Fragments of a message, from 1 on, that may come without a grant: what the receiver has buffers for."""
+    return min(MOST_EARLY_FRAGMENTS, EARLY_FRAMES // workers)

@@ -35,6 +35,7 @@ from hostagent.protocol.messages.records import (
     ACKNOWLEDGE_NOW,
     ARRIVED,
     BEGUN,
+    EARLY_MESSAGES,
     MOST_ENVELOPES,
     MOST_PACKETS,
     NONE,
@@ -184,6 +185,8 @@ def begin_send(core: Any, stream: Any) -> Any:
         send.eager_bytes = min(send.length, eager_capacity(core))
     send.fragments = count_fragments(core, send.length, send.eager_bytes)
     send.sent = send.granted = 1
+    if send.eager_bytes > 0 and send.message < stream.peer_low + EARLY_MESSAGES:
+        send.granted = min(send.fragments, 1 + core.early_fragments)
     send.acknowledged = 0
     stream.begun_first, stream.begun_last = appended(core, stream.begun_first, stream.begun_last, slot)
     return slot
