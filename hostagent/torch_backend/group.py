@@ -444,7 +444,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         try:
             numbers = [self._channel.submit(operation) for operation in plan.operations]
             if plan.messages:
-                numbers += [self._channel.post(message) for message in self._numbered(plan)]
+                numbers += self._channel.post(self._numbered(plan))
         except TransportError as error:
             raise as_torch_error(error, event, self._whose_ranks()) from None
         plan.copy_own_parts()  # before anybody may find the work completed
@@ -473,7 +473,8 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
         messages = sorted(plan.messages, key=lambda message: not message.receives)
         if plan.is_exchange:
             self._exchanges += 1
-            messages = [replace(message, tag=COLLECTIVE_TAGS | self._exchanges) for message in messages]
+            for message in messages:
+                message.tag = COLLECTIVE_TAGS | self._exchanges
         return messages
 
     def _remember(self, work: NetsumWork) -> None:

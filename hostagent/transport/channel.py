@@ -8,6 +8,7 @@ any thread. Two channels exist: ``loopback`` (ranks of one process, for tests an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from hostagent.protocol.messages import Message
@@ -23,9 +24,9 @@ class Channel(Protocol):
         Raises TransportError when the job has failed or is closed.
         """
 
-    def post(self, message: Message) -> int:
-        """Start a send or a receive and return its number at once: another sequence than the operations', which it
-        does not wait for, and in which numbers come in no order.
+    def post(self, messages: Sequence[Message]) -> list[int]:
+        """Start sends and receives and return their numbers at once: another sequence than the operations', which
+        they do not wait for, and in which numbers come in no order.
 
         Raises TransportError as ``submit`` does, and where the network does not forward messages.
         """

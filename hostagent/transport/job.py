@@ -283,20 +283,12 @@ class JobChannel:
         self._scratch.append((number, memory, address))
         return address
 
-    def post(self, message: Message) -> int:
+    def post(self, messages: Sequence[Message]) -> list[int]:
         """See Channel."""
         with self._message_order:
-            number = self._message_number()
-            with self._lock:
-                self._check_usable()
-                self._check_messages()
-                self._messages.enter(number, message)
-                if self._attached:
-                    self._describe_message(message)
-                    self._publish(JOB_MESSAGE_TAIL, self._messages.submitted, message.elements * message.element_bytes)
-                else:
-                    self._ask_lease()
-            return number
+            numbers = [self._enter_message(message) for message in messages]
+            self._publish_messages(max(message.elements * message.element_bytes for message in messages))
+            return numbers
 
     def lanes(self, timeout_s: float) -> int:
         """See Channel."""
@@ -566,20 +558,32 @@ class JobChannel:
 
     # --- messages ---
 
-    def _message_number(self) -> int:
-        """A number for a message; waits while too many have not ended."""
+    def _enter_message(self, message: Message) -> int:
+        """Write a message's request, and return its number; waits while too many have not ended."""
         end_s = time.monotonic() + self._timeout_s
         while True:
             with self._lock:
                 self._check_usable()
                 self._check_messages()
-                number = self._messages.take_number()
-            if number is not None:
-                return number
+                number = self._messages.enter(message)
+                if number is not None:
+                    if self._attached:
+                        self._describe_message(message)
+                    return number
+            self._publish_messages()
             if time.monotonic() > end_s:
                 text = f"rank {self.membership.rank} has {MOST_TRANSFERS} sends and receives that have not ended"
                 raise self._report_failure(f"{text} within {self._timeout_s:g} s", Cause.TIMEOUT)
             loop_calls.wait_any(self._address, int(SLICE_S * 1e9))
+
+    def _publish_messages(self, largest_bytes: int = LARGE_BYTES) -> None:
+        """Let the loop see the requests that have been written."""
+        with self._lock:
+            self._check_usable()
+            if self._attached:
+                self._publish(JOB_MESSAGE_TAIL, self._messages.submitted, largest_bytes)
+            else:
+                self._ask_lease()
 
     def _check_messages(self) -> None:
         if self._messages.refusal:

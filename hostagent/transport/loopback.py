@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -177,14 +178,15 @@ class LoopbackChannel:
             self._hub.contribute(self._rank, number, operation)
         return number
 
-    def post(self, message: Message) -> int:
+    def post(self, messages: Sequence[Message]) -> list[int]:
         if self._hub.failure is not None:
             raise self._hub.failure
         with self._lock:
-            number = self._posted
-            self._posted += 1
-        self._hub.post(self._rank, number, message)
-        return number
+            numbers = list(range(self._posted, self._posted + len(messages)))
+            self._posted += len(messages)
+        for number, message in zip(numbers, messages, strict=True):
+            self._hub.post(self._rank, number, message)
+        return numbers
 
     def lanes(self, timeout_s: float) -> int:
         return LANES

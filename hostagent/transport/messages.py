@@ -61,29 +61,24 @@ class JobMessages:
         record["message_mask"] = MOST_TRANSFERS - 1
         self._record = record
 
-    def take_number(self) -> int | None:
-        """The number of the next message; None while there are too many that have not ended."""
+    def enter(self, message: Message) -> int | None:
+        """Put a message into the ring of requests; its number, or None while too many have not ended."""
         if not self._free:
             self.forget_finished()
-        return self._free.popleft() if self._free else None
-
-    def enter(self, number: int, message: Message) -> None:
-        """Put a message into the ring of requests."""
+            if not self._free:
+                return None
+        number = self._free.popleft()
         place = self.submitted % MOST_TRANSFERS * REQUEST.itemsize
         PACK_REQUEST(self._request_bytes, place, *message_request_of(message, number))
         self._open[number] = message
         self.submitted += 1
+        return number
 
     def forget_finished(self) -> None:
         """Let go of the memory of messages that have ended, and reuse their places."""
         for number in [each for each in self._open if loop_calls.is_done(self._job_address, each)]:
             del self._open[number]
             self._free.append(number + MOST_TRANSFERS)
-
-    @property
-    def oldest(self) -> int:
-        """Number of the oldest message that has not been forgotten."""
-        return next(iter(self._open))
 
     @property
     def descriptions(self) -> dict[int, Message]:

@@ -254,12 +254,13 @@ class VirtualChannel:
     def collect(self, number: int) -> None:
         self.missed.collect(number)
 
-    def post(self, message: Message) -> int:
-        number = self._posted
-        self._posted += 1
-        assert self._end.messages.post(message, number) == number
+    def post(self, messages: Sequence[Message]) -> list[int]:
+        numbers = list(range(self._posted, self._posted + len(messages)))
+        self._posted += len(messages)
+        for number, message in zip(numbers, messages, strict=True):
+            assert self._end.messages.post(message, number) == number
         self._lab.pump(self._end)
-        return number
+        return numbers
 
     def wait(self, number: int, timeout_s: float) -> bool:
         self._lab.ranks[self._end.port].wait(lambda: self.finished(number))

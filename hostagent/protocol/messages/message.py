@@ -15,7 +15,7 @@ LARGEST_TAG = 2**62 - 1
 COLLECTIVE_TAGS = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Message:
     """One rank's part of a message: its memory is read, or written, until it has finished.
 

@@ -58,8 +58,8 @@ class StagedWork(NetsumWork):
         """Start the call once its input is in host memory. Raises nothing."""
         try:
             self._transfer.start(self)
-            for message in self._messages:
-                self._submitted.append((self._channel.post(message), None))
+            if self._messages:
+                self._submitted += [(number, None) for number in self._channel.post(self._messages)]
         except TransportError as error:
             self._cause = self._cause or error
         except Exception as error:  # this rank lacks an operation that the others have started
