@@ -197,9 +197,9 @@ ALL_FREE = (1 << RETAINED_MESSAGES) - 1
 EAGER_FRAMES, LEAST_EAGER_MESSAGES, MOST_EAGER_MESSAGES = 256, 4, 64
 EARLY_MESSAGES = 4
 """Messages of one source beyond the lowest unmatched one whose first fragments may come without a grant."""
-EARLY_FRAMES, MOST_EARLY_FRAGMENTS = 96, 16
-"""As many as a receiver grants by itself (``grant_budget``), from all sources together; with the envelope, a message of
-64 KiB in frames of 4 KiB."""
+EARLY_FRAMES, MOST_EARLY_FRAGMENTS = 96, 60
+"""As many as a receiver grants by itself (``grant_budget``), from all sources together. Of two ranks' 4 KiB frames 240
+KiB, what goes through shared memory in the time of a grant; the bits of a word bound it."""
 
 
 def eager_messages(workers: int) -> int:
@@ -210,4 +210,4 @@ def eager_messages(workers: int) -> int:
 
 def early_fragments(workers: int) -> int:
     """Fragments of a message, from 1 on, that may come without a grant: what the receiver has buffers for."""
-    return min(MOST_EARLY_FRAGMENTS, EARLY_FRAMES // workers)
+    return min(MOST_EARLY_FRAGMENTS, EARLY_FRAMES // max(1, workers - 1))
