@@ -234,7 +234,7 @@ def take_early(core: Any, source: int, message: int, fragment: int, frame: int, 
         return DUPLICATE
     if message >= stream.match_low + EARLY_MESSAGES or fragment > core.early_fragments:
         return REJECT_NOT_GRANTED
-    if envelope.state == ABSENT:  # behind its envelope that is lost: its length must be sure
+    if envelope.state == ABSENT:  # its envelope is lost or late: only the length of a whole one is known
         if length - DATA_AT != data_bytes(core):
             return REJECT_NOT_GRANTED
     elif envelope.eager_bytes == 0:

@@ -198,8 +198,8 @@ EAGER_FRAMES, LEAST_EAGER_MESSAGES, MOST_EAGER_MESSAGES = 256, 4, 64
 EARLY_MESSAGES = 4
 """Messages of one source beyond the lowest unmatched one whose first fragments may come without a grant."""
 EARLY_FRAMES, MOST_EARLY_FRAGMENTS = 96, 60
-"""As many as a receiver grants by itself (``grant_budget``), from all sources together. Of two ranks' 4 KiB frames 240
-KiB, what goes through shared memory in the time of a grant; the bits of a word bound it."""
+"""From all sources together, as many as may be granted (the transport's ``GRANT_BUDGET``); of one source, as a word has
+bits for. With two ranks and frames of 4 KiB that is 240 KiB, about what shared memory carries in a grant's round trip."""
 
 
 def eager_messages(workers: int) -> int:
