@@ -199,7 +199,7 @@ EARLY_MESSAGES = 4
 """Messages of one source beyond the lowest unmatched one whose first fragments may come without a grant."""
 EARLY_FRAMES, MOST_EARLY_FRAGMENTS = 96, 60
 """From all sources together, as many as may be granted (the transport's ``GRANT_BUDGET``); of one source, as a word has
-bits for. With two ranks and frames of 4 KiB that is 240 KiB, about what shared memory carries in a grant's round trip."""
+bits for. With two ranks and frames of 4 KiB that is 240 KiB: what shared memory carries in a grant's round trip."""
 
 
 def eager_messages(workers: int) -> int:
