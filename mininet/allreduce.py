@@ -43,11 +43,12 @@ from experiment import (
     sizes,
     slot_counts,
 )
-from networks import CENTRE, Network, TcpFlows, tree_topology
+from networks import Network, TcpFlows, tree_topology
 from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
+from emulator.network.topology.parts import NodeKind
 from emulator.ports.units import size_text
 from hostagent.protocol.window import MOST_BY_SOCKETS
 
@@ -115,7 +116,7 @@ def at_server(at: Point) -> int:
     if at.setting.slots is None:
         return 0
     assert isinstance(at.network, Network)
-    return at.network.received_bytes(CENTRE)
+    return at.network.received_bytes(at.network.topology.names(NodeKind.SWITCH)[0])
 
 
 def said_by(options: argparse.Namespace, at: Point, row: Row) -> list[Said]:

@@ -24,7 +24,7 @@ from virtual import VirtualNetwork
 from emulator.network.topology.parts import TopologyError
 from emulator.network.topology.topology import Topology
 from emulator.ports.errors import PortError
-from emulator.ports.spec import parse_port
+from emulator.ports.spec import parse_impairments
 from emulator.ports.units import size_bytes, size_text
 from hostagent.cli.bench.runner import commit
 from hostagent.cli.pages.experiment import note, write_page
@@ -468,11 +468,10 @@ def losses(text: str) -> list[float]:
 def _loss_of(text: str) -> float:
     """The share of frames that impairments lose."""
     try:
-        spec = parse_port(f"1=if:link?{text}")
+        inbound, _ = parse_impairments(text)
     except PortError as error:
-        _, _, why = str(error).partition("': ")
-        raise ArgumentTypeError(f"{text}: {why}") from error
-    return spec.inbound.loss if spec.inbound else 0.0
+        raise ArgumentTypeError(f"{text}: {error}") from error
+    return inbound.loss if inbound else 0.0
 
 
 def aggregators(text: str) -> list[str]:
@@ -598,7 +597,10 @@ def choose_network(parser: argparse.ArgumentParser, options: argparse.Namespace)
             "in virtual time, as asked: cores and P4 program are the real ones, links are simulated; gloo is left out"
         )
     else:
-        options.network, why = choose(options.on)
+        try:
+            options.network, why = choose(options.on)
+        except NetworkError as error:
+            sys.exit(f"{parser.prog}: {error}")
         print(why)
 
 
