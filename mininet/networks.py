@@ -5,8 +5,9 @@
     hN --/                        switch and netsum controller (netsum)
 
 A tree is the same with several switches, named root, s0, s1, s0.0, ... as elsewhere: the root runs the controller, and
-cable k of the network has 10.1.k.1 at its first end and 10.1.k.254 at its second where no host is at an end. Any topology
-(`emulator.network.topology`) in which a host has one cable can be had, with IP between its hosts; sums are for trees.
+cable k of the network has 10.1.k.1 at its first end and 10.1.k.254 at its second where no host is at an end. Any
+topology (`emulator.network.topology`) in which a host has one cable can be had, with IP between its hosts; sums are for
+trees.
 
 Both kinds have the same addresses, the same HTB rates and the same optional impairments, so that a measurement differs
 by the backend alone. With impairments each cable ends, at the switch that is its second end, at a port of a netsum
