@@ -200,7 +200,8 @@ def line(rows: list[Row]) -> str:
         shares = f"  in virtual time {virtual_ms:.0f} ms ({100 * (virtual_ms / live_ms - 1):+.1f} %)"
     return (
         f"{first['workers']:>5} {first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % "
-        f"{size_text(first['size_bytes']):>8} {where:10} {statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
+        f"{size_text(first['size_bytes']):>8} {where:10} "
+        f"{statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
         f"{max(times_ms):>6.0f} ms {first['links_alone_ms']:>9.0f} ms{shares}"
     )
 

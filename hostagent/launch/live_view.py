@@ -28,9 +28,9 @@ def take(address: str) -> View:
 
     ``aggregator`` (name, ready, problem, slots, slots_free, lanes), ``switches`` (name, ``ports``: each with its
     counters, drops by reason, ``rate_bits_per_s`` of its link (0: unlimited), and ``rank`` and ``peer`` where it leads
-    to one), ``jobs`` (state, slots, share, priority, latencies of its chunks, verdicts of the aggregator, ``ranks`` with progress, lag
-    and retransmissions), ``time_ns`` (monotonic). Counters run from the beginning; see `since`. ``problem`` says why
-    the aggregator's are missing.
+    to one), ``jobs`` (state, slots, share, priority, latencies of its chunks, verdicts of the aggregator, ``ranks``
+    with progress, lag and retransmissions), ``time_ns`` (monotonic). Counters run from the beginning; see `since`.
+    ``problem`` says why the aggregator's are missing.
     """
     import grpc
 

@@ -205,7 +205,8 @@ function show(view) {
   $("jobs").innerHTML = table(["job", "group", "state", "slots", ...terms, "p50 us", "p90 us", "p99 us", "restarts",
     "cause"],
     view.jobs.map(j => [j.job, j.group, j.state, j.window ? `${j.first_slot} to ${j.first_slot + j.window - 1}` : "",
-      ...terms.map(term => j[term]), us(j.latency_ns.p50), us(j.latency_ns.p90), us(j.latency_ns.p99), j.restarts, j.cause]));
+      ...terms.map(term => j[term]), us(j.latency_ns.p50), us(j.latency_ns.p90), us(j.latency_ns.p99), j.restarts,
+      j.cause]));
   $("ranks").innerHTML = table(["rank", "job", "state", "operations", "lag", "chunks lag", "retransmitted", "p50 us",
     "p99 us", "in flight"],
     view.jobs.flatMap(j => j.ranks.map(r => [r.rank, j.job, r.age_ns > 3e9 ? "does not answer" : r.state,
