@@ -87,6 +87,12 @@ def _on_dask(run: Callable[[P], Row], points: dict[int, P], address: str) -> Ite
     except (OSError, ValueError) as error:
         raise SweepError(f"no Dask scheduler answers at {address}; start one with `dask scheduler` ({error})") from None
     with client:
+        try:
+            client.wait_for_workers(1, timeout=SCHEDULER_TIMEOUT)
+        except TimeoutError:
+            raise SweepError(
+                f"the Dask scheduler at {address} has no worker; start some with `dask worker {address}`"
+            ) from None
         # pure: another sweep's result of the same point is not taken
         futures = {client.submit(run, point, pure=False): number for number, point in points.items()}
         for future in as_dask_completed(futures):  # type: ignore[no-untyped-call]

@@ -25,6 +25,7 @@ from experiment import (
     SIZE,
     SLOTS,
     VIRTUAL_MS,
+    WORKERS,
     Point,
     Row,
     Setting,
@@ -36,6 +37,7 @@ from experiment import (
     crossings,
     draw,
     draw_shares,
+    hosts_text,
     origin,
     points,
     publish,
@@ -43,11 +45,12 @@ from experiment import (
     sizes,
     slot_counts,
 )
-from networks import CENTRE, Network, TcpFlows, tree_topology
+from networks import Network, TcpFlows, tree_topology
 from virtual import ONE_FRAME_BYTES, Said, VirtualNetwork
 
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
+from emulator.network.topology.parts import NodeKind
 from emulator.ports.units import size_text
 from hostagent.protocol.window import MOST_BY_SOCKETS
 
@@ -73,17 +76,17 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     sharing = {"jobs": options.jobs, "tcp": options.tcp, "tcp_control": options.tcp_control or ""}
     for at in points(options, int(options.tcp > 0), options.jobs):
         parameters = at.setting.columns(at.place)
-        rate_and_loss = {name: parameters.pop(name) for name in ("rate_mbit", "loss")}
+        first = {name: parameters.pop(name) for name in ("workers", "rate_mbit", "loss")}
         simulated = in_virtual_time(at) if options.compare else None
         for size_bytes in options.sizes:
-            row = {**common, **sharing, **rate_and_loss, "size_bytes": size_bytes, **parameters}
+            row = {**common, **sharing, **first, "size_bytes": size_bytes, **parameters}
             all_bits = 8 * size_bytes * (options.jobs + options.tcp)
             row["links_alone_ms"] = round(all_bits / 1e3 / links_mbit(options, at.setting, at.place), 3)
             before = at_server(at)
             said, tcp_mbit = with_tcp(options, at, row)
             each = (at_server(at) - before) // (options.jobs * (1 + options.calls))
             also = {} if at.setting.slots is None else {"server_received_bytes": each}
-            bits = 8 * size_bytes * crossings(at.place, options.workers)
+            bits = 8 * size_bytes * crossings(at.place, at.setting.workers)
             yield from ({**measured, **also} for measured in rows_of(row, said, bits, tcp_mbit, simulated))
 
 
@@ -103,11 +106,11 @@ def links_mbit(options: argparse.Namespace, setting: Setting, place: str) -> flo
     """The rate at which the links alone would sum the tensors of all jobs. What overflows crosses the server's
     link once for each worker."""
     if setting.slots is None:
-        return setting.slowest_mbit / crossings(place, options.workers)
+        return setting.slowest_mbit / crossings(place, setting.workers)
     fair = setting.slots // options.jobs
     share = min(1.0, (1 << fair.bit_length() >> 1) / MOST_BY_SOCKETS)
     slowest_mbit = min(setting.rates_mbit)
-    return min(slowest_mbit, setting.uplink_mbit / (options.workers * (1 - share))) if share < 1 else slowest_mbit
+    return min(slowest_mbit, setting.uplink_mbit / (setting.workers * (1 - share))) if share < 1 else slowest_mbit
 
 
 def at_server(at: Point) -> int:
@@ -115,14 +118,14 @@ def at_server(at: Point) -> int:
     if at.setting.slots is None:
         return 0
     assert isinstance(at.network, Network)
-    return at.network.received_bytes(CENTRE)
+    return at.network.received_bytes(at.network.topology.names(NodeKind.SWITCH)[0])
 
 
 def said_by(options: argparse.Namespace, at: Point, row: Row) -> list[Said]:
     """Of each job, what its ranks say of their calls."""
     if isinstance(at.network, VirtualNetwork):
         return [at.network.calls(row["size_bytes"], options.calls)]
-    hosts = at.network.topology.hosts[: options.workers]
+    hosts = at.network.topology.hosts[: at.setting.workers]
     return live_ranks(at, row["backend"], row["size_bytes"], options.calls, options.jobs, hosts)
 
 
@@ -179,7 +182,7 @@ def jain(rates: Sequence[float]) -> float:
 
 
 HEADING = (
-    f"{'link':>10} {'loss':>6} {'size':>8} {'where':10} "
+    f"{'hosts':>5} {'link':>10} {'loss':>6} {'size':>8} {'where':10} "
     + f"{'median':>10} {'fastest':>9} {'slowest':>9} {'links alone':>12}"
 )
 
@@ -196,8 +199,9 @@ def line(rows: list[Row]) -> str:
         virtual_ms, live_ms = statistics.median(row[VIRTUAL_MS] for row in rows), statistics.median(times_ms)
         shares = f"  in virtual time {virtual_ms:.0f} ms ({100 * (virtual_ms / live_ms - 1):+.1f} %)"
     return (
-        f"{first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % {size_text(first['size_bytes']):>8} "
-        f"{where:10} {statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
+        f"{first['workers']:>5} {first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % "
+        f"{size_text(first['size_bytes']):>8} {where:10} "
+        f"{statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms "
         f"{max(times_ms):>6.0f} ms {first['links_alone_ms']:>9.0f} ms{shares}"
     )
 
@@ -236,10 +240,10 @@ def parsed() -> argparse.Namespace:
     check_combinations(parser, options, EXCLUDED)
     check_tcp(parser, options)
     if options.slots:
-        options.fan_outs, options.places = [(1, options.workers)], [OVERFLOW]
+        options.fan_outs, options.places = [(1, count) for count in options.workers], [OVERFLOW]
     if options.faults is not None:
         try:
-            read_faults(options.faults, tree_topology((options.workers,)))
+            read_faults(options.faults, tree_topology((min(options.workers),)))
         except DescriptionError as error:
             parser.error(f"--faults: {error}")
     if options.compare or options.faults is not None:
@@ -267,11 +271,11 @@ def main() -> None:
     print(HEADING)
     rows = record(options, measure(options), "calls.csv", line)
     if options.out:
-        places = (*([SLOTS] if options.slots else []), LOSS, RATE, SIZE)
+        places = (*([SLOTS] if options.slots else []), LOSS, WORKERS, RATE, SIZE)
         draw(rows, options.out / "allreduce.png", places, (), "time of an allreduce, ms", "summed")
         if options.tcp:
             draw_shares(rows, options.out / "shares.png")
-        publish(options.out, f"Time of an allreduce: {options.workers} hosts, on {options.network.kind}")
+        publish(options.out, f"Time of an allreduce: {hosts_text(options.workers)}, on {options.network.kind}")
 
 
 if __name__ == "__main__":

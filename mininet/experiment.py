@@ -24,7 +24,7 @@ from virtual import VirtualNetwork
 from emulator.network.topology.parts import TopologyError
 from emulator.network.topology.topology import Topology
 from emulator.ports.errors import PortError
-from emulator.ports.spec import parse_port
+from emulator.ports.spec import parse_impairments
 from emulator.ports.units import size_bytes, size_text
 from hostagent.cli.bench.runner import commit
 from hostagent.cli.pages.experiment import note, write_page
@@ -68,6 +68,11 @@ class Setting:
         )
 
     @property
+    def workers(self) -> int:
+        """Ranks of a job, one on each of the first hosts."""
+        return prod(self.fan_out)
+
+    @property
     def slowest_mbit(self) -> float:
         """Of all links."""
         return min((*self.rates_mbit, self.uplink_mbit)) if len(self.fan_out) > 1 else min(self.rates_mbit)
@@ -78,10 +83,11 @@ class Setting:
         return place if is_star else f"{place} {'x'.join(map(str, self.fan_out))}"
 
     def label(self, place: str) -> str:
-        """As ``p4-2x2-50Mbit-0.01``: where, rate, and loss and slots where there are some."""
+        """As ``p4-2x2-4hosts-50Mbit-0.01``: where, hosts, rate, and loss and slots where there are some."""
         return "-".join(
             [
                 *self.where(place).split(),
+                f"{self.workers}hosts",
                 f"{self.rate_mbit:g}Mbit",
                 *([f"{self.loss:g}"] * bool(self.loss)),
                 *([] if self.slots is None else [f"{self.slots}slots"]),
@@ -91,6 +97,7 @@ class Setting:
     def columns(self, place: str) -> Row:
         """Parameters of a row."""
         return {
+            "workers": self.workers,
             "rate_mbit": self.rate_mbit,
             "loss": self.loss,
             "where": self.where(place),
@@ -105,7 +112,7 @@ def settings(options: argparse.Namespace, spare: int = 0) -> Iterator[Setting]:
     """``spare``: hosts without ranks."""
     points = product(options.fan_outs, options.rate, options.loss or [None], options.slots or [None])
     for fan_out, rate_mbit, loss, slots in points:
-        rates = tuple(dict(options.slow).get(number, rate_mbit) for number in range(1, options.workers + 1))
+        rates = tuple(dict(options.slow).get(number, rate_mbit) for number in range(1, prod(fan_out) + 1))
         impairments = "&".join(filter(None, (options.impair, "" if loss is None else f"loss={loss!r}")))
         share = _loss_of(impairments) if impairments else 0.0
         uplink_mbit = options.uplink or max(rates)
@@ -198,7 +205,6 @@ def origin(options: argparse.Namespace) -> Row:
         "version": version("netsum"),
         "commit": commit(),
         "network": options.network.kind,
-        "workers": options.workers,
         "impairments": options.impair,
         "faults": options.faults.name if options.faults else "",
         "slow": " ".join(f"{number}={rate:g}" for number, rate in options.slow),
@@ -249,11 +255,12 @@ class Axis:
     """Of a value."""
 
 
+WORKERS = Axis("workers", "hosts, one rank each", str)
 LOSS = Axis("loss", "frames lost on each link, %", lambda share: f"{100 * share:g}")
 RATE = Axis("rate_mbit", "rate of each link, Mbit/s", lambda rate: f"{rate:g}")
 SIZE = Axis("size_bytes", "size of the tensor", size_text)
 SLOTS = Axis("slots", "slots of the switch", str)
-UNITS = {"loss": " % loss", "rate_mbit": " Mbit/s", "slots": " slots"}
+UNITS = {"workers": " hosts", "loss": " % loss", "rate_mbit": " Mbit/s", "slots": " slots"}
 
 
 def draw(
@@ -289,7 +296,7 @@ def draw(
         handles += axes.plot([], [], "--", color="gray")
         figure.legend(handles, [*labels, "links alone"], loc="outside lower center", ncols=columns + 1, fontsize=8)
     first = rows[0]
-    about = [f"{first['workers']} hosts", f"on {first['network']}", first["impairments"]]
+    about = [f"on {first['network']}", first["impairments"]]
     about.append(f"slow links: {first['slow']} Mbit/s" if first["slow"] else "")
     figure.suptitle(", ".join(filter(None, about)), fontsize=10)
     figure.savefig(path, dpi=120)
@@ -398,6 +405,20 @@ def _set_axes(axes: Any, by: Axis, rows: Sequence[Row], label: str) -> None:
     axes.grid(alpha=0.3)
 
 
+def workers(text: str) -> list[int]:
+    """``2,4``: numbers of hosts."""
+    counts = [int(each) if each.isdecimal() else 0 for each in text.split(",")]
+    if not all(2 <= count <= MOST_WORKERS for count in counts):
+        raise ArgumentTypeError(f"{text!r}: write numbers of hosts from 2 to {MOST_WORKERS}, such as 2,4,8")
+    return list(dict.fromkeys(counts))
+
+
+def hosts_text(counts: Sequence[int]) -> str:
+    """2, 4 and 8 hosts."""
+    *before, last = map(str, counts)
+    return f"{', '.join(before)} and {last} hosts" if before else f"{last} hosts"
+
+
 def rates(text: str) -> list[float]:
     """``50,100``: rates."""
     return [rate_mbit(each) for each in text.split(",")]
@@ -468,11 +489,13 @@ def losses(text: str) -> list[float]:
 def _loss_of(text: str) -> float:
     """The share of frames that impairments lose."""
     try:
-        spec = parse_port(f"1=if:link?{text}")
+        inbound, _ = parse_impairments(text)
     except PortError as error:
-        _, _, why = str(error).partition("': ")
-        raise ArgumentTypeError(f"{text}: {why}") from error
-    return spec.inbound.loss if spec.inbound else 0.0
+        raise ArgumentTypeError(f"{text}: {error}") from error
+    loss = inbound.loss if inbound else 0.0
+    if loss == 1:
+        raise ArgumentTypeError(f"{text}: no sum ends where all frames are lost; give less than 1")
+    return loss
 
 
 def aggregators(text: str) -> list[str]:
@@ -502,9 +525,15 @@ def add_network_options(
     parser: argparse.ArgumentParser, default_rates: Sequence[float], *, in_virtual_time: bool = True
 ) -> None:
     """Options of the network and of what sums. ``in_virtual_time``: whether that is one of the networks."""
+    parser.epilog = "Options with ,.. take a list, and are swept: each combination is measured. Others have one value."
     add = parser.add_argument
     default = ",".join(f"{rate:g}" for rate in default_rates)
-    add("--workers", type=int, metavar="N", help="number of hosts, one rank each; default 4, or as many as a tree has")
+    add(
+        "--workers",
+        type=workers,
+        metavar="N,..",
+        help="hosts of a star, one rank each; default 4, or those of the trees",
+    )
     add("--rate", type=rates, default=list(default_rates), metavar="MBIT,..", help=f"of all links; default {default}")
     add("--against", choices=("gloo", "nothing"), default="gloo", help="what to compare netsum with; default gloo")
     add(
@@ -544,13 +573,13 @@ def add_network_options(
 def check_network_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     """Refuse what cannot be measured; add ``fan_outs``, ``places`` and ``network``, and say which network is used."""
     if options.workers is None:
-        options.workers = prod(options.tree[0]) if options.tree else 4
-    if not 2 <= options.workers <= MOST_WORKERS:
-        parser.error(f"--workers is from 2 to {MOST_WORKERS}")
+        options.workers = list(dict.fromkeys(map(prod, options.tree))) or [4]
     for tree in options.tree:
-        if prod(tree) != options.workers:
-            text = "x".join(map(str, tree))
-            parser.error(f"--tree {text} has {prod(tree)} hosts, not {options.workers}: all networks have as many")
+        if prod(tree) not in options.workers:
+            text, given = "x".join(map(str, tree)), ",".join(map(str, options.workers))
+            parser.error(
+                f"--tree {text} has {prod(tree)} hosts, and --workers {given} has no star of as many beside it"
+            )
     if options.uplink and not (options.tree or options.slots):
         parser.error("--uplink is of the links of a --tree, or of an overflow server")
     if options.calls < 1:
@@ -558,15 +587,15 @@ def check_network_options(parser: argparse.ArgumentParser, options: argparse.Nam
     if options.loss and "loss=" in options.impair:
         parser.error("--loss and --impair both say loss: give one of them")
     for number, _ in options.slow:
-        if not 1 <= number <= options.workers:
-            parser.error(f"--slow: host {number} is not from 1 to {options.workers}")
+        if not 1 <= number <= min(options.workers):
+            parser.error(f"--slow: host {number} is not from 1 to {min(options.workers)}")
     for name in ("out", "capture"):
         try:
             if (folder := getattr(options, name)) is not None:
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             parser.error(f"--{name}: {error}")
-    options.fan_outs = [(options.workers,), *options.tree]
+    options.fan_outs = [*((count,) for count in options.workers), *options.tree]
     options.places = [*options.aggregator, *([GLOO] if options.against == "gloo" else [])]
 
 
@@ -598,7 +627,10 @@ def choose_network(parser: argparse.ArgumentParser, options: argparse.Namespace)
             "in virtual time, as asked: cores and P4 program are the real ones, links are simulated; gloo is left out"
         )
     else:
-        options.network, why = choose(options.on)
+        try:
+            options.network, why = choose(options.on)
+        except NetworkError as error:
+            sys.exit(f"{parser.prog}: {error}")
         print(why)
 
 

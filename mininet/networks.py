@@ -4,9 +4,10 @@
     h2 ---- s1                s1: 10.0.i.254 on the link of hi; forwards IP between the hosts (gloo), and runs netsum
     hN --/                        switch and netsum controller (netsum)
 
-A tree is the same with several switches: s1 is its root and runs the controller, and cable k of the network has
-10.1.k.1 at its first end and 10.1.k.254 at its second where no host is at an end. Any topology
-(`emulator.network.topology`) in which a host has one cable can be had, with IP between its hosts; sums are for trees.
+A tree is the same with several switches, named root, s0, s1, s0.0, ... as elsewhere: the root runs the controller, and
+cable k of the network has 10.1.k.1 at its first end and 10.1.k.254 at its second where no host is at an end. Any
+topology (`emulator.network.topology`) in which a host has one cable can be had, with IP between its hosts; sums are for
+trees.
 
 Both kinds have the same addresses, the same HTB rates and the same optional impairments, so that a measurement differs
 by the backend alone. With impairments each cable ends, at the switch that is its second end, at a port of a netsum
@@ -42,11 +43,11 @@ from emulator.network.topology.plan import HOST_LINK
 from emulator.network.topology.topology import Topology
 from hostagent.cli.bench.veth import PREFIX, NoNamespaces, ip, remove_left_behind, require_namespaces
 from hostagent.protocol.services.aggregator import LANES
-from hostagent.protocol.tree import regular_tree
+from hostagent.protocol.tree import TreeSwitch, regular_tree, switch_names
 from hostagent.protocol.wire import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, full_frame_bytes
 
 CENTRE = "s1"
-"""The switch of a star, or the root of a tree."""
+"""The switch of a star."""
 ETHERNET_MTU_BYTES = 1_500
 FIRST_UDP_PORT, TREE_UDP_PORT, CONTROLLER_PORT, STORE_PORT = 5001, 6000, 47000, 29500
 P4RUNTIME_PORT, SERVICE_PORT = 9559, 48865
@@ -98,16 +99,15 @@ def tree_topology(
     uplink_mbit: float | None = None,
     mtu_bytes: int = ETHERNET_MTU_BYTES,
 ) -> Topology:
-    """Hosts h1, h2, ... below switches s1, s2, ..., which are numbered as `regular_tree` does; (4,) is a star of four
-    hosts at s1. Rank 0 is on h1.
+    """Hosts h1, h2, ... below the switches of a `regular_tree`; (4,) is a star of four hosts at s1. Rank 0 is on h1.
 
     ``rates_mbit``: of each host's link; ``uplink_mbit``: of links between switches, without it as the fastest host's.
     ``mtu_bytes``: of all links that have a rate.
     """
     switches = regular_tree(fan_out)
+    names = _names_of(switches)
     hosts = [f"h{number}" for number in range(1, prod(fan_out) + 1)]
-    nodes = [*(Node(name, NodeKind.HOST) for name in hosts)]
-    nodes += [Node(f"s{number}", NodeKind.SWITCH) for number in range(1, len(switches) + 1)]
+    nodes = [*(Node(name, NodeKind.HOST) for name in hosts), *(Node(name, NodeKind.SWITCH) for name in names)]
     classes = {
         rate: LinkClass(f"{rate:g}Mbit", round(rate * 1e6), mtu_bytes=mtu_bytes)
         for rate in (*rates_mbit, uplink_mbit)
@@ -115,14 +115,18 @@ def tree_topology(
     }
     up_class = classes[uplink_mbit or max(rates_mbit)] if classes else HOST_LINK
     cables = []
-    for index, switch in enumerate(switches, 1):
+    for name, switch in zip(names, switches, strict=True):
         for port in sorted(switch.ports):
-            cables.append(Link(f"h{port}", f"s{index}", classes[rates_mbit[port - 1]] if rates_mbit else HOST_LINK))
+            cables.append(Link(f"h{port}", name, classes[rates_mbit[port - 1]] if rates_mbit else HOST_LINK))
         if switch.parent is not None:
-            cables.append(Link(f"s{index}", f"s{switch.parent + 1}", up_class))
+            cables.append(Link(name, names[switch.parent], up_class))
     links = tuple(link for cable in cables for link in (cable, cable.reverse))
     name = "x".join(map(str, fan_out))
     return Topology(f"star-{name}" if len(fan_out) == 1 else f"tree-{name}", tuple(nodes), links)
+
+
+def _names_of(switches: Sequence[TreeSwitch]) -> tuple[str, ...]:
+    return switch_names(switches) if len(switches) > 1 else (CENTRE,)
 
 
 class NetworkError(Exception):
@@ -181,6 +185,7 @@ class Network(ABC):
         self._bridges: dict[str, str] = {}
         """HOST:PORT of P4Runtime of the bridges, by node."""
         self._running = ExitStack()
+        self.require()
         self._check()
         self._running.callback(self._remove)
         try:
@@ -194,6 +199,11 @@ class Network(ABC):
         except BaseException:
             self.stop()
             raise
+
+    @staticmethod
+    @abstractmethod
+    def require() -> None:
+        """Raises NetworkError where this kind of network cannot be had, as far as that is known beforehand."""
 
     def _check(self) -> None:
         for name in self.topology.hosts:
@@ -370,12 +380,13 @@ class Network(ABC):
         ``fan_out``: of the `tree_topology` that this network is; without it, a star. ``faults``: a
         script to play meanwhile, on a star of a P4 switch whose links are changeable. ``jobs``: on a star, how many
         ranks of different jobs a host may have at a time. ``capture``: a folder for what passes the ports of each P4
-        switch, as s1.pcapng. ``slots``: of each P4 switch, those that jobs may have.
+        switch, in a file of its name. ``slots``: of each P4 switch, those that jobs may have.
         """
         switches = regular_tree(fan_out or (len(self.topology.hosts),))
-        nodes = [f"s{number}" for number in range(1, len(switches) + 1)]
-        root_cable = next(cable for cable in self.cables if cable.destination == CENTRE)
-        controller = f"{self.address(CENTRE, root_cable)}:{CONTROLLER_PORT}"
+        nodes = _names_of(switches)
+        root = nodes[0]
+        root_cable = next(cable for cable in self.cables if cable.destination == root)
+        controller = f"{self.address(root, root_cable)}:{CONTROLLER_PORT}"
         ports: dict[str, list[str]] = {node: [] for node in nodes}
         for node, switch in zip(nodes, switches, strict=True):
             for job, number in product(range(jobs), sorted(switch.ports)):
@@ -394,7 +405,7 @@ class Network(ABC):
         commands = []
         for node, control in zip(nodes, controls, strict=True):
             where = control.rpartition("/")[2]
-            if has_server and node == CENTRE:
+            if has_server and node == root:
                 words = ["server", "--lanes", str(self.lanes), "--listen", where]
             else:
                 words = ["switch", "allreduce.p4", "-D", f"LANES={self.lanes}", "--p4runtime", where]
@@ -415,7 +426,7 @@ class Network(ABC):
                 yield controller
             return
         with ExitStack() as running:
-            for node, command in [*commands, (CENTRE, leader)]:
+            for node, command in [*commands, (root, leader)]:
                 running.enter_context(self._netsum(node, *command))
             yield controller
 
@@ -548,12 +559,15 @@ class NamespaceNetwork(Network):
 
     kind = "namespaces"
 
-    def _make(self) -> None:
+    @staticmethod
+    def require() -> None:
         try:
             require_namespaces()
-            remove_left_behind()
         except NoNamespaces as error:
             raise NetworkError(str(error)) from error
+
+    def _make(self) -> None:
+        remove_left_behind()
         for node in self.topology.nodes:
             ip("netns", "add", self._namespace(node.name))
         for cable in self.cables:
@@ -580,12 +594,15 @@ class MininetNetwork(Network):
 
     kind = "mininet"
 
-    def _make(self) -> None:
-        mininet = load_mininet()
-        if mininet is None or shutil.which("mnexec") is None:
+    @staticmethod
+    def require() -> None:
+        if not has_mininet():
             raise NetworkError("Mininet is not installed: apt install mininet, or use --on namespaces")
         if os.geteuid() != 0:
             raise NetworkError("Mininet makes network namespaces: run this as root")
+
+    def _make(self) -> None:
+        mininet = load_mininet()
         mininet.setLogLevel("critical")
         self._net = mininet.Mininet(controller=None, waitConnected=False)
         for node in self.topology.nodes:
@@ -618,13 +635,20 @@ def load_mininet() -> Any:
     return net
 
 
+def has_mininet() -> bool:
+    return load_mininet() is not None and shutil.which("mnexec") is not None
+
+
 KINDS: Mapping[str, type[Network]] = {kind.kind: kind for kind in (MininetNetwork, NamespaceNetwork)}
 
 
 def choose(wanted: str | None) -> tuple[type[Network], str]:
-    """The kind of network to use, and a line that says which and why."""
+    """The kind of network to use, and a line that says which and why. Raises NetworkError where it cannot be had."""
     if wanted is not None:
-        return KINDS[wanted], f"on {wanted}, as asked"
-    if load_mininet() is not None and shutil.which("mnexec") is not None:
-        return MininetNetwork, "on Mininet, which is installed"
-    return NamespaceNetwork, "on network namespaces, as Mininet is not installed"
+        kind, why = KINDS[wanted], f"on {wanted}, as asked"
+    elif has_mininet():
+        kind, why = MininetNetwork, "on Mininet, which is installed"
+    else:
+        kind, why = NamespaceNetwork, "on network namespaces, as Mininet is not installed"
+    kind.require()
+    return kind, why

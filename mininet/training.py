@@ -14,6 +14,7 @@ from pathlib import Path
 from experiment import (
     LOSS,
     RATE,
+    WORKERS,
     Axis,
     Row,
     add_network_options,
@@ -22,6 +23,7 @@ from experiment import (
     columns_of,
     crossings,
     draw,
+    hosts_text,
     origin,
     points,
     publish,
@@ -42,7 +44,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
             words = [RANK_SCRIPT, row["backend"], model, str(options.calls)]
             said = [json.loads(out.splitlines()[-1]) for out in at.network.ranks(words, at.controller)[0]]
             gradient_bytes = 4 * said[0]["parameters"]
-            limit_ms = crossings(at.place, options.workers) * gradient_bytes * 8 / (at.setting.slowest_mbit * 1e3)
+            limit_ms = crossings(at.place, at.setting.workers) * gradient_bytes * 8 / (at.setting.slowest_mbit * 1e3)
             row |= {"gradient_bytes": gradient_bytes, "links_alone_ms": round(limit_ms, 3)}
             columns = columns_of(said, ("times_s", "alone_s", "losses"))
             for call, (time_s, alone_s, loss) in enumerate(columns, 1):
@@ -51,7 +53,7 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
 
 
 HEADING = (
-    f"{'link':>10} {'loss':>6} {'model':6} {'where':10} {'median':>10} {'fastest':>9} {'slowest':>9} "
+    f"{'hosts':>5} {'link':>10} {'loss':>6} {'model':6} {'where':10} {'median':>10} {'fastest':>9} {'slowest':>9} "
     f"{'computing':>10} {'links alone':>12}"
 )
 
@@ -60,7 +62,8 @@ def line(rows: list[Row]) -> str:
     first, times_ms = rows[0], [row["ms"] for row in rows]
     alone_ms = statistics.median(row["computing_ms"] for row in rows)
     return (
-        f"{first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % {first['model']:6} {first['where']:10} "
+        f"{first['workers']:>5} {first['rate_mbit']:>5g} Mbit {100 * first['loss']:>4g} % "
+        f"{first['model']:6} {first['where']:10} "
         f"{statistics.median(times_ms):>7.0f} ms {min(times_ms):>6.0f} ms {max(times_ms):>6.0f} ms "
         f"{alone_ms:>7.0f} ms {first['links_alone_ms']:>9.0f} ms"
     )
@@ -93,8 +96,10 @@ def main() -> None:
     print(HEADING)
     rows = record(options, measure(options), "steps.csv", line)
     if options.out:
-        draw(rows, options.out / "training.png", (LOSS, RATE), (MODEL,), "time of a training step, ms", "summed")
-        publish(options.out, f"Time of a training step: {options.workers} hosts, on {options.network.kind}")
+        draw(
+            rows, options.out / "training.png", (LOSS, WORKERS, RATE), (MODEL,), "time of a training step, ms", "summed"
+        )
+        publish(options.out, f"Time of a training step: {hosts_text(options.workers)}, on {options.network.kind}")
 
 
 if __name__ == "__main__":

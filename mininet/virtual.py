@@ -18,8 +18,10 @@ from networks import NetworkError, lanes_of
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.topology import Topology
 from emulator.ports.pcap.writer import CaptureWriter
-from emulator.ports.spec import parse_port
+from emulator.ports.spec import parse_impairments
+from emulator.ports.units import size_text
 from hostagent.lab.simulated_job import UDP_TUNNEL_BYTES, JobEnded, SimulatedJob
+from hostagent.launch.terminal import progress
 from hostagent.protocol.window import MOST_BY_SOCKETS
 from hostagent.protocol.wire import full_frame_bytes
 
@@ -40,16 +42,17 @@ class VirtualNetwork:
 
     def __init__(self, topology: Topology, impairments: str = "", faults: Path | None = None) -> None:
         """As of `networks.Network`, of a tree; ``faults``: to be played from the first call on."""
-        spec = parse_port(f"1=if:link?{impairments}").inbound if impairments else None
+        inbound, _ = parse_impairments(impairments)
         self._topology = topology
-        self._job = SimulatedJob(
-            with_queues(topology),
-            lanes=lanes_of(topology),
-            window=MOST_BY_SOCKETS,
-            encapsulation_bytes=UDP_TUNNEL_BYTES,
-            impairments=spec,
-            faults=read_faults(faults, topology) if faults is not None else None,
-        )
+        with progress(f"{topology.name} starts"):  # a program that is not compiled yet takes its time
+            self._job = SimulatedJob(
+                with_queues(topology),
+                lanes=lanes_of(topology),
+                window=MOST_BY_SOCKETS,
+                encapsulation_bytes=UDP_TUNNEL_BYTES,
+                impairments=inbound,
+                faults=read_faults(faults, topology) if faults is not None else None,
+            )
         self.host_delay_ns = 0
 
     @property
@@ -88,19 +91,26 @@ class VirtualNetwork:
         which begin each call as far apart."""
         names = ("times_s", "starts_s", "sent_bytes", "received_bytes")
         said: list[dict[str, list[float]]] = [{name: [] for name in names} for _ in self._job.ranks]
-        for call in range(calls + 1):
-            before, began_s = self._carried(), self._job.network.now_ns / 1e9
-            starts_s = [rank["starts_s"][call - 1] for rank in live] if live is not None and call else []
-            try:
-                took = self._job.allreduce(size_bytes // 4, starts_ns=[round(1e9 * each) for each in starts_s])
-            except JobEnded as error:
-                raise NetworkError(f"the job has ended in virtual time: {error}") from error
-            if call:
-                for rank, then, now in zip(said, before, self._carried(), strict=True):
-                    rank["times_s"].append(took.elapsed_ns / 1e9)
-                    rank["starts_s"].append(began_s)
-                    rank["sent_bytes"].append(now[0] - then[0])
-                    rank["received_bytes"].append(now[1] - then[1])
+        job, hops = self._job, self._job.network.hops
+        about = (calls + 1) * job.chunks(size_bytes // 4) * len(job.tree.links)  # if frames are lost
+        with progress(f"{job.count} hosts, {size_text(size_bytes)}", about) as update:
+            for call in range(calls + 1):
+                before, began_s = self._carried(), job.network.now_ns / 1e9
+                starts_s = [rank["starts_s"][call - 1] for rank in live] if live is not None and call else []
+                try:
+                    took = job.allreduce(
+                        size_bytes // 4,
+                        lambda now: update(completed=now - hops),
+                        [round(1e9 * each) for each in starts_s],
+                    )
+                except JobEnded as error:
+                    raise NetworkError(f"the job has ended in virtual time: {error}") from error
+                if call:
+                    for rank, then, now in zip(said, before, self._carried(), strict=True):
+                        rank["times_s"].append(took.elapsed_ns / 1e9)
+                        rank["starts_s"].append(began_s)
+                        rank["sent_bytes"].append(now[0] - then[0])
+                        rank["received_bytes"].append(now[1] - then[1])
         return said
 
     def _carried(self) -> list[tuple[int, int]]:

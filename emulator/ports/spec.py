@@ -150,7 +150,10 @@ def parse_port(text: str, *, numbered: bool = True) -> PortSpec:
     if not colon or not address:
         raise _error(text, f"nothing after {kind_text!r}", "write KIND:ADDRESS")
     options, start_ns = _split_start(text, tail, kind)
-    inbound, outbound = _impairments(text, options)
+    try:
+        inbound, outbound = parse_impairments(options)
+    except PortError as error:
+        raise PortError(f"port {text!r}: {error}") from None
     if kind in (PortKind.UDP, PortKind.TCP):
         local, remote = _ends(text, address, kind)
         return PortSpec(kind, number, "", local, remote, inbound, outbound)
@@ -260,29 +263,32 @@ OPTIONS = (
 )
 
 
-def _impairments(text: str, tail: str) -> tuple[Impairments | None, Impairments | None]:
+def parse_impairments(text: str) -> tuple[Impairments | None, Impairments | None]:
+    """Read what follows a port's question mark, ``delay=1ms&loss=0.3&seed=7``: impairments of frames into the switch
+    and out of it, each None where they do nothing. Raises PortError, which quotes the part that it does not
+    understand."""
     values: dict[str, float | int] = {}
     direction = "both"
-    for item in filter(None, tail.split("&")):
+    for item in filter(None, text.split("&")):
         key, equals, value = item.partition("=")
         if key not in OPTIONS:
-            raise _error(text, f"unknown option {key!r}", f"the options are {', '.join(OPTIONS)}")
+            raise PortError(f"unknown option {key!r}; the options are {', '.join(OPTIONS)}")
         if not equals or not value:
-            raise _error(text, f"{key!r} has no value", f"write {key}=VALUE")
+            raise PortError(f"{key!r} has no value; write {key}=VALUE")
         if key == "direction":
             if value not in ("in", "out", "both"):
-                raise _error(text, f"bad direction {value!r}", "use in, out or both (as the switch sees it)")
+                raise PortError(f"bad direction {value!r}; use in, out or both (as the switch sees it)")
             direction = value
             continue
         if key == "changeable":
             if value not in ("yes", "no"):
-                raise _error(text, f"bad changeable {value!r}", "use yes or no")
+                raise PortError(f"bad changeable {value!r}; use yes or no")
             values["is_changeable"] = value == "yes"
             continue
         try:
             field, number = impairment(key, value)
         except ValueError as error:
-            raise PortError(f"port {text!r}: {error}") from None
+            raise PortError(str(error)) from None
         values[field] = number
     chosen = Impairments(**values)  # type: ignore[arg-type]
     other: Impairments | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -243,6 +244,8 @@ def run(
         _check_slots(slots, choice, bool(tree), overflow is not None)
     check_capture(capture, given)
     ranks = _ranks(ranks, tree)
+    if controller is not None:
+        _check_ports(ranks, controller)
     rack_of_rank = place_ranks(ranks, racks, rack_of)
     if not rack_of_rank:
         refuse(given, "applies to several rack servers only: add --racks N", "way")
@@ -298,6 +301,21 @@ def _ranks(ranks: int | None, tree: tuple[int | tuple[int, ...], ...]) -> int:
     if ranks is not None and ranks != count:
         raise UsageError(f"{tree_text(tree)} has {count} ranks, but -n says {ranks}", "--tree")
     return count
+
+
+def _check_ports(ranks: int, controller: str) -> None:
+    """Raises UsageError where a controller has fewer ports than there are ranks. That none answers is found later."""
+    from grpc import RpcError
+
+    from hostagent.launch.status import fetch_status
+    from hostagent.launch.terminal import amount
+
+    with suppress(RpcError):
+        if ranks > (ports := len(fetch_status(controller).ports)):
+            raise UsageError(
+                f"-n {ranks}: the controller at {controller} has {amount(ports, 'port')}; start the aggregator and the "
+                "controller with one --port for each rank"
+            )
 
 
 def _check_aggregator(text: str, lanes: int | None) -> Choice:

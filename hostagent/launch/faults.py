@@ -25,7 +25,7 @@ from emulator.network.faults.schedule import Change, LinkFaults, Schedule
 from emulator.network.topology.builders import star, tree
 from emulator.network.topology.topology import Topology
 from emulator.ports.control import BothWays, ControlError, impair_ports
-from emulator.ports.spec import Impairments, parse_port
+from emulator.ports.spec import Impairments, parse_impairments
 from hostagent.launch.aggregators import Aggregator, control_of
 from hostagent.launch.processes import Service
 from hostagent.launch.status import fetch_status
@@ -233,5 +233,5 @@ class LiveFaults:
 
 
 def _usual(impairments: str) -> tuple[Impairments, Impairments]:
-    spec = parse_port(f"1=memory:usual{'?' if impairments else ''}{impairments}")
-    return spec.inbound or Impairments(), spec.outbound or Impairments()
+    inbound, outbound = parse_impairments(impairments)
+    return inbound or Impairments(), outbound or Impairments()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from emulator.network.faults.files import read_faults
 from emulator.network.topology.description import DescriptionError
 from emulator.ports.errors import PortError
-from emulator.ports.spec import parse_port
+from emulator.ports.spec import parse_impairments
 from hostagent.launch.aggregators import (
     DEFAULT_LANES,
     DEFAULT_PROGRAM,
@@ -155,7 +155,7 @@ def _check(options: RunOptions) -> None:
     if (not choice.is_p4 or choice.program == DEFAULT_PROGRAM) and options.lanes not in LANES:
         raise LaunchError(f"--lanes {options.lanes}: choose one of {', '.join(map(str, LANES))}")
     try:
-        parse_port(f"1=shm:any?{options.impairments}" if options.impairments else "1=shm:any")
+        parse_impairments(options.impairments)
     except PortError as error:
         raise LaunchError(f"--impair {options.impairments!r}: {error}") from None
     if options.server_options and (choice.kind != "server" or options.controller is not None):

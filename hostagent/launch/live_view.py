@@ -28,9 +28,9 @@ def take(address: str) -> View:
 
     ``aggregator`` (name, ready, problem, slots, slots_free, lanes), ``switches`` (name, ``ports``: each with its
     counters, drops by reason, ``rate_bits_per_s`` of its link (0: unlimited), and ``rank`` and ``peer`` where it leads
-    to one), ``jobs`` (state, slots, latencies of its chunks, verdicts of the aggregator, ``ranks`` with progress, lag
-    and retransmissions), ``time_ns`` (monotonic). Counters run from the beginning; see `since`. ``problem`` says why
-    the aggregator's are missing.
+    to one), ``jobs`` (state, slots, share, priority, latencies of its chunks, verdicts of the aggregator, ``ranks``
+    with progress, lag and retransmissions), ``time_ns`` (monotonic). Counters run from the beginning; see `since`.
+    ``problem`` says why the aggregator's are missing.
     """
     import grpc
 
@@ -84,6 +84,8 @@ def _job(job: Any, report: Any) -> View:
         "size": job.size,
         "first_slot": job.first_slot,
         "window": job.window,
+        "share": job.share or 1,
+        "priority": job.priority,
         "restarts": job.restarts,
         "latency_ns": latencies(histogram),
         "verdicts": _counted(report.verdicts) if report is not None else {},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hostagent.launch.live_view import View, since, take
@@ -17,6 +18,8 @@ STALE_NS = 3_000_000_000
 
 PORT_COLUMNS = (">port", "to", ">in Mbit/s", ">out Mbit/s", ">frames in", ">MB in", ">frames out", ">MB out")
 JOB_COLUMNS = (">job", "group", "state", "slots", ">p50 us", ">p90 us", ">p99 us", ">restarts", "cause")
+TERMS = {"share": 1, "priority": 0}
+"""Of jobs, with what is the usual: shown where a job has something else."""
 RANK_COLUMNS = (">job", ">rank", "state", ">operations", ">lag", ">chunks lag", ">retransmitted", ">p50 us", ">p99 us")
 
 
@@ -75,11 +78,15 @@ def render(view: View) -> Group:
     columns = (*(("switch",) if several else ()), *PORT_COLUMNS, ">queued", ">drops")
     rows = [(*((_place(switch["name"]),) if several else ()), *_port(port)) for switch, port in ports]
     ranks = [(job, rank) for job in view["jobs"] for rank in job["ranks"]]
+    terms = [term for term, usual in TERMS.items() if any(job[term] != usual for job in view["jobs"])]
+    job_columns = (*JOB_COLUMNS[:4], *(f">{term}" for term in terms), *JOB_COLUMNS[4:])
     return Group(
         Text(headline(view)),
         *([Text(f"no counters of the aggregator: {view['problem']}", "bold red")] if view["problem"] else ()),
         *([make_table(columns, rows, "\nports")] if rows else ()),
-        make_table(JOB_COLUMNS, map(_job, view["jobs"]), "\njobs") if view["jobs"] else Text("\nno jobs"),
+        make_table(job_columns, (_job(job, terms) for job in view["jobs"]), "\njobs")
+        if view["jobs"]
+        else Text("\nno jobs"),
         *(
             [make_table((*RANK_COLUMNS, ">in flight", "counters"), (_rank(*each) for each in ranks), "\nranks")]
             if ranks
@@ -114,10 +121,11 @@ def _port(port: dict[str, Any]) -> list[str]:
     return [str(port["number"]), to, *rates, *moved, str(port["queued_out"]), f"{drops}{why}"]
 
 
-def _job(job: dict[str, Any]) -> list[str]:
+def _job(job: dict[str, Any], terms: Sequence[str]) -> list[str]:
     slots = f"{job['first_slot']} to {job['first_slot'] + job['window'] - 1}" if job["window"] else ""
     latencies = [_us(job["latency_ns"][name]) for name in ("p50", "p90", "p99")]
-    return [str(job["job"]), job["group"], job["state"], slots, *latencies, str(job["restarts"]), job["cause"]]
+    shown = [str(job[term]) for term in terms]
+    return [str(job["job"]), job["group"], job["state"], slots, *shown, *latencies, str(job["restarts"]), job["cause"]]
 
 
 def _rank(job: dict[str, Any], rank: dict[str, Any]) -> list[str]:

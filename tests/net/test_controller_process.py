@@ -149,6 +149,18 @@ def test_a_rank_killed_is_named_to_the_other_within_ten_seconds(controllers: Con
         survivor.client.close()
 
 
+def test_more_ranks_than_ports_are_refused_before_any_starts(controllers: Controllers, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('started')")
+    _, ready = controllers.start()
+    command = netsum_command("run", "-n", "3", "--controller", ready["address"], str(tmp_path / "train.py"))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    why = f"netsum run: -n 3: the controller at {ready['address']} has 2 ports; start the aggregator and the controller"
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(why), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_sigterm_ends_it_in_order(controllers: Controllers) -> None:
     process, _ = controllers.start()
     process.send_signal(signal.SIGTERM)

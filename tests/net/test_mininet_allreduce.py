@@ -6,6 +6,7 @@ import csv
 import importlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -54,7 +55,7 @@ def test_a_star_is_measured(network: str, tmp_path: Path) -> None:
         assert (row["network"], row["impairments"], row["slow"]) == (network, "loss=0.01&delay=1ms&seed=7", "2=40")
         assert float(row["ms"]) >= float(row["links_alone_ms"])
         assert int(row["sent_bytes"]) > 256 << 10, "the tensor went by another way"
-    assert read_capture(str(tmp_path / "p4-50Mbit-0.01" / "s1.pcapng")).interfaces == ("port 1", "port 2")
+    assert read_capture(str(tmp_path / "p4-2hosts-50Mbit-0.01" / "s1.pcapng")).interfaces == ("port 1", "port 2")
     assert (tmp_path / "allreduce.png").read_bytes().startswith(b"\x89PNG")
     assert f"netsum-{os.getpid()}" not in subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
 
@@ -84,7 +85,7 @@ def test_faults_in_virtual_time(tmp_path: Path) -> None:
     assert done.stderr.count("fault at ") == 5
     assert "allreduce.py: the job has ended in virtual time: rank 1" in done.stderr
     links = {"h1->s1", "s1->h1", "h2->s1", "s1->h2"}
-    assert set(read_capture(str(tmp_path / "p4-100Mbit" / "links.pcapng")).interfaces) == links
+    assert set(read_capture(str(tmp_path / "p4-2hosts-100Mbit" / "links.pcapng")).interfaces) == links
 
 
 def test_the_delay_of_processes_is_learnt_from_calls_of_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +97,36 @@ def test_the_delay_of_processes_is_learnt_from_calls_of_one_frame(monkeypatch: p
     apart = [{"starts_s": [0.0, 0.001, 0.0]}, {"starts_s": [0.002, 0.0, 0.0]}]
     copy.learn_delay([said | starts for said, starts in zip(slow.calls(1024, 3, apart), apart, strict=True)])
     assert copy.host_delay_ns == pytest.approx(700_000, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("on", "missing", "why"),
+    [
+        ("mininet", "Mininet", "Mininet is not installed: apt install mininet, or use --on namespaces"),
+        ("mininet", "root", "Mininet makes network namespaces: run this as root"),
+        ("namespaces", "root", "network namespaces and veth pairs need root: run it again with sudo"),
+    ],
+)
+def test_a_network_that_cannot_be_had_is_refused_before_it_is_said_to_be_used(
+    on: str, missing: str, why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "mininet"))
+    monkeypatch.setattr(importlib.import_module("networks"), "has_mininet", lambda: missing != "Mininet")
+    monkeypatch.setattr(os, "geteuid", lambda: 65534 if missing == "root" else 0)
+    monkeypatch.setattr(sys, "argv", [SCRIPT, "--on", on])
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module("allreduce").parsed()
+    assert ended.value.code == f"allreduce.py: {why}"
+    assert capsys.readouterr().out == ""
+
+
+def test_the_work_in_virtual_time_is_seen_on_a_terminal(tmp_path: Path) -> None:
+    words = [sys.executable, SCRIPT, "--on", "virtual", "--workers", "2,4", "--sizes", "64KiB", "--calls", "1"]
+    command = ["script", "--quiet", "--return", "--command", shlex.join(words), str(tmp_path / "typed")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stdout
+    assert "2 hosts, 65.5 kB" in done.stdout
+    assert "4 hosts, 65.5 kB" in done.stdout
 
 
 @NEEDS_ROOT
@@ -127,7 +158,21 @@ def test_live_and_virtual_time_side_by_side(tmp_path: Path) -> None:
         live_ms, virtual_ms = float(row["ms"]), float(row["virtual_ms"])
         assert virtual_ms > float(row["links_alone_ms"])
         assert float(row["difference_percent"]) == pytest.approx(100 * (virtual_ms / live_ms - 1), abs=0.1)
-    assert "difference_percent" in (tmp_path / "report.html").read_text()
+    assert "difference, %" in (tmp_path / "report.html").read_text()
+
+
+def test_numbers_of_hosts_are_swept(tmp_path: Path) -> None:
+    words = ["--workers", "2,4", "--tree", "2x2", "--rate", "50", "--sizes", "64KiB", "--calls", "1", "--on", "virtual"]
+    done = run(*words, "--out", str(tmp_path), "--capture", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(tmp_path / "calls.csv")
+    assert [(row["workers"], row["where"]) for row in rows] == [("2", "p4"), ("4", "p4"), ("4", "p4 2x2")]
+    captures = [tmp_path / f"{name}-50Mbit" / "links.pcapng" for name in ("p4-2hosts", "p4-4hosts", "p4-2x2-4hosts")]
+    links = [set(read_capture(str(file)).interfaces) for file in captures]
+    assert [len(names) for names in links] == [4, 8, 12]
+    assert {"h1->s1", "s1->h2"} < links[0]
+    assert {"h1->s0", "h3->s1", "s0->root"} < links[2], "switches of a tree have the names of trees"
+    assert "2 and 4 hosts" in (tmp_path / "report.html").read_text()
 
 
 def test_losses_and_trees_are_swept_in_virtual_time(tmp_path: Path) -> None:
@@ -338,14 +383,16 @@ def test_a_script_of_faults_is_played(tmp_path: Path) -> None:
         (["--rate", "0"], "--rate"),
         (["--sizes", "8X"], "'8X'"),
         (["--slow", "9=1"], "host 9 is not from 1 to 4"),
-        (["--workers", "65"], "--workers is from 2 to 64"),
+        (["--workers", "2,65"], "argument --workers: '2,65': write numbers of hosts from 2 to 64"),
+        (["--workers", "2,4", "--slow", "3=10"], "host 3 is not from 1 to 2"),
+        (["--loss", "0,100%"], "argument --loss: loss=100%: no sum ends where all frames are lost"),
         (["--out", "/dev/null/x"], "--out: "),
         (["--loss", "0,2"], "argument --loss: loss=2: bad loss '2'; give a probability"),
         (["--loss", "1%", "--impair", "loss=0.1"], "--loss and --impair both say loss"),
         (["--aggregator", "p4,x"], "there is no aggregator 'x'"),
         (["--aggregator", "server", "--on", "virtual"], "virtual time has P4 switches alone"),
         (["--tree", "4"], "'4' is not a tree"),
-        (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, not 5"),
+        (["--tree", "2x2", "--workers", "5"], "--tree 2x2 has 4 hosts, and --workers 5 has no star of as many"),
         (["--tree", "2x2", "--jobs", "2"], "--jobs can't be measured with --tree"),
         (["--mtu", "99999"], "argument --mtu: 99999: an MTU is 68 to 65,535 bytes"),
         (["--tcp-control", "reno"], "--tcp-control: is of the flows of --tcp N"),

@@ -95,7 +95,10 @@ def render(folder: Path, measured: Sequence[str] = ()) -> str:
     return page(title, "\n".join(body), style=STYLE)
 
 
-STYLE = "figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; } figcaption { color: #475569; }"
+STYLE = """
+figure { margin: 1rem 0; } figure div { overflow-x: auto; } figure img { max-width: 100%; height: auto; }
+figcaption { color: #475569; }
+"""
 
 
 def read_rows(file: Path) -> list[Row]:
@@ -262,8 +265,8 @@ def _scale(axes: Any, places: Sequence[float], values: Sequence[float]) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_locator(ticker.NullLocator())
-    else:
-        axes.set_ylim(bottom=0 if min(values) >= 0 else None)
+    elif min(values) >= 0:
+        axes.set_ylim(0, 1.1 * (max(values) or 1))
     axes.yaxis.set_major_formatter(tick)
     shown = places[:: -(-len(places) // 6)]
     axes.set_xticks(shown, list(map(tick, shown)))
@@ -271,9 +274,14 @@ def _scale(axes: Any, places: Sequence[float], values: Sequence[float]) -> None:
 
 
 def _picture(file: Path) -> str:
-    data = base64.b64encode(file.read_bytes()).decode()
-    name = html.escape(file.name)
-    return f'<figure><img alt="{name}" src="data:image/png;base64,{data}"><figcaption>{name}</figcaption></figure>'
+    """A picture, at least half as wide as it was drawn, so that its words can be read: it then scrolls in itself."""
+    content = file.read_bytes()
+    least_px = int.from_bytes(content[16:20], "big") // 2  # width in the header of a PNG
+    data, name = base64.b64encode(content).decode(), html.escape(file.name)
+    return (
+        f'<figure><div><img alt="{name}" style="min-width: {least_px}px" src="data:image/png;base64,{data}"></div>'
+        f"<figcaption>{name}</figcaption></figure>"
+    )
 
 
 def _notes(folder: Path) -> dict[str, Any]:

@@ -135,12 +135,14 @@ function colour(share) {
 }
 
 // Nodes are switches and ranks; links are the ports that lead to one of these. Depth: a switch without a rank below it
-// is above those that have one.
+// is above those that have one, or will: the first switch is a tree's root, and the lowest have one neighbour.
 function graph(view) {
   const nodes = new Map(), links = [];
-  const height = new Map(view.switches.map(s => [s.name, s.ports.some(p => p.rank !== null) ? 1 : 0]));
+  const lowest = new Set(view.switches.filter((s, i) =>
+    s.ports.some(p => p.rank !== null) || (i > 0 && s.ports.filter(p => p.peer).length < 2)));
+  const height = new Map(view.switches.map(s => [s.name, lowest.has(s) ? 1 : 0]));
   for (let round = 0; round < 8; round++)
-    for (const s of view.switches) if (!s.ports.some(p => p.rank !== null)) {
+    for (const s of view.switches) if (!lowest.has(s)) {
       const below = s.ports.map(p => p.peer ? height.get(p.peer) : 0).filter(h => h > 0);
       if (below.length && !height.get(s.name)) height.set(s.name, 1 + Math.min(...below));
     }
@@ -201,9 +203,12 @@ function show(view) {
   $("state").textContent = problem;
   $("state").className = problem ? "bad" : "";
   if (view.switches.length) draw(view);
-  $("jobs").innerHTML = table(["job", "group", "state", "slots", "p50 us", "p90 us", "p99 us", "restarts", "cause"],
+  const terms = ["share", "priority"].filter(term => view.jobs.some(j => j[term] !== (term === "share" ? 1 : 0)));
+  $("jobs").innerHTML = table(["job", "group", "state", "slots", ...terms, "p50 us", "p90 us", "p99 us", "restarts",
+    "cause"],
     view.jobs.map(j => [j.job, j.group, j.state, j.window ? `${j.first_slot} to ${j.first_slot + j.window - 1}` : "",
-      us(j.latency_ns.p50), us(j.latency_ns.p90), us(j.latency_ns.p99), j.restarts, j.cause]));
+      ...terms.map(term => j[term]), us(j.latency_ns.p50), us(j.latency_ns.p90), us(j.latency_ns.p99), j.restarts,
+      j.cause]));
   $("ranks").innerHTML = table(["rank", "job", "state", "operations", "lag", "chunks lag", "retransmitted", "p50 us",
     "p99 us", "in flight"],
     view.jobs.flatMap(j => j.ranks.map(r => [r.rank, j.job, r.age_ns > 3e9 ? "does not answer" : r.state,

@@ -94,16 +94,16 @@ def test_without_a_scheduler_it_says_so() -> None:
 
 
 @pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[str]:
-    """A Dask scheduler and a worker of it, in a process."""
+def scheduler(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A Dask scheduler with a worker, or as many as the test says, in a process."""
     pytest.importorskip("distributed")
     code = (
         "import sys; from distributed import LocalCluster\n"
         "network = {'host': '127.0.0.1', 'protocol': 'tcp', 'dashboard_address': None}\n"
-        "with LocalCluster(n_workers=1, processes=False, **network) as cluster:\n"
+        "with LocalCluster(n_workers=int(sys.argv[1]), processes=False, **network) as cluster:\n"
         "    print(cluster.scheduler_address, flush=True); sys.stdin.read()"
     )
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "-c", code, str(getattr(request, "param", 1))]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         assert process.stdout
         assert process.stdin
@@ -118,3 +118,10 @@ def test_a_dask_cluster_makes_the_runs(scheduler: str, tmp_path: Path) -> None:
     assert [row["value"] for row in rows] == [8, 27]
     with pytest.raises(json.JSONDecodeError):
         run_all(json.loads, ["{"], key=key, dask=scheduler)
+
+
+@pytest.mark.parametrize("scheduler", [0], indirect=True)
+def test_a_scheduler_without_workers_is_not_waited_for(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("emulator.sweep.SCHEDULER_TIMEOUT", "1s")
+    with pytest.raises(SweepError, match=r"the Dask scheduler at .* has no worker; start some with `dask worker"):
+        run_all(json.loads, ["{}"], key=key, dask=scheduler)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from emulator.ports.errors import PortError
-from emulator.ports.spec import Impairments, PortKind, parse_port, parse_ports
+from emulator.ports.spec import OPTIONS, Impairments, PortKind, parse_impairments, parse_port, parse_ports
 
 
 def test_shm_port() -> None:
@@ -82,6 +82,19 @@ def test_a_bad_port_is_refused_by_its_bad_part(text: str, problem: str) -> None:
     with pytest.raises(PortError) as caught:
         parse_port(text)
     assert str(caught.value).startswith(f"port {text!r}: {problem}; ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("loss=150%", "bad loss '150%'; give a probability from 0 to 1, such as 0.3 or 30%"),
+        ("loss=1&start=2s", f"unknown option 'start'; the options are {', '.join(OPTIONS)}"),
+    ],
+)
+def test_bad_impairments_alone_are_refused_without_a_port(text: str, why: str) -> None:
+    with pytest.raises(PortError) as caught:
+        parse_impairments(text)
+    assert str(caught.value) == why
 
 
 def test_a_number_given_twice_is_refused() -> None:

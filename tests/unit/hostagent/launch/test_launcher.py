@@ -194,6 +194,15 @@ def test_more_ranks_than_a_job_can_have_are_refused_before_anything_starts(tmp_p
     )
 
 
+def test_a_bad_impairment_is_refused_in_the_users_words(tmp_path, capsys):
+    script = tmp_path / "train.py"
+    script.touch()
+    assert launcher.run_training(launcher.RunOptions(2, str(script), impairments="loss=150%")) == 2
+    assert capsys.readouterr().err == (
+        "netsum run: --impair 'loss=150%': bad loss '150%'; give a probability from 0 to 1, such as 0.3 or 30%\n"
+    )
+
+
 def test_nobody_at_a_controllers_address_is_found_out_soon():
     with pytest.raises(Unreachable, match=r"no controller answers at 127.0.0.1:9: .*Is `netsum controller` running"):
         check_reachable("127.0.0.1:9", within_s=0.2)

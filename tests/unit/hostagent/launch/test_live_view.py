@@ -139,6 +139,22 @@ def test_a_terminal_shows_ports_jobs_and_the_rank_that_does_not_answer() -> None
     assert "75%" in text
 
 
+def test_share_and_priority_are_shown_where_a_job_has_other_than_the_usual() -> None:
+    usual, asked = status(), status()
+    usual.jobs[0].share = 1
+    asked.jobs.append(pb.JobStatus(job=6, group="second", state="running", share=3, priority=-1))
+    headings = [
+        next(line for line in shown(make_view("127.0.0.1:1", each, report(), 0)).splitlines() if "restarts" in line)
+        for each in (usual, asked)
+    ]
+    assert "share" not in headings[0]
+    assert "priority" not in headings[0]
+    assert headings[1].split()[3:6] == ["slots", "share", "priority"]
+    rows = shown(make_view("127.0.0.1:1", asked, report(), 0)).splitlines()
+    assert next(line for line in rows if "second" in line).split()[3:5] == ["3", "-1"]
+    assert next(line for line in rows if "world" in line).split()[6:8] == ["1", "0"]
+
+
 @pytest.mark.parametrize("ready", [True, False])
 def test_without_an_aggregator_the_reason_and_the_ranks_are_shown(ready: bool) -> None:
     away = copy.deepcopy(status())

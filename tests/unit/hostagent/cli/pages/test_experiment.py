@@ -167,5 +167,7 @@ def test_the_command_writes_the_page_and_names_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width_px", [PHONE_PX, DESKTOP_PX])
 def test_a_page_does_not_scroll_sideways(tmp_path: Path, width_px: int) -> None:
     written(tmp_path / "calls.csv", calls())
-    (tmp_path / "a.png").write_bytes(PIXEL)
+    wide = PIXEL[:16] + (1920).to_bytes(4, "big") + PIXEL[20:]
+    (tmp_path / "a.png").write_bytes(wide)
+    assert "min-width: 960px" in write_page(tmp_path).read_text(), "its words can be read on a phone"
     assert laid_out_px(tmp_path, write_page(tmp_path).read_text(), width_px) == width_px

@@ -44,7 +44,7 @@ def tree(second: int) -> dict[str, Any]:
     ]  # fmt: skip
     root = {"name": "p4runtime://root", "ports": [port(446 + n, second, peer=f"p4runtime://leaf{n}") for n in (0, 1)]}
     job = {"job": 5, "group": "<world>", "state": "running", "cause": "", "first_slot": 0, "window": 64, "restarts": 0,
-           "latency_ns": latency, "ranks": ranks}  # fmt: skip
+           "share": 1, "priority": 0, "latency_ns": latency, "ranks": ranks}  # fmt: skip
     aggregator = {
         "name": "p4runtime://root",
         "ready": True,
@@ -125,15 +125,43 @@ def test_a_browser_draws_the_tree_with_loads(tmp_path: Path, monkeypatch: pytest
     assert "64 of 512 slots leased" in text
 
 
+def drawn(folder: Path, view: dict[str, Any]) -> str:
+    """What a browser makes of the page that has this view."""
+    page = folder / "page.html"
+    fetch = f"const fetch = async () => ({{json: async () => ({json.dumps(view)})}});"
+    page.write_text(PAGE.replace('"use strict";', fetch, 1))
+    return chromium(folder, page.as_uri(), "--dump-dom", wait_ms=1500).partition("<script>")[0]
+
+
+def test_a_trees_root_is_above_its_leaves_before_a_rank_is_there(tmp_path: Path) -> None:
+    view = tree(1)
+    for switch in view["switches"]:
+        for each in switch["ports"]:
+            each["rank"] = None
+    text = drawn(tmp_path, view | {"jobs": []})
+    root, *leaves = (
+        float(re.search(rf'data-node="p4runtime://{name}"><rect[^>]* y="([\d.]+)"', text)[1])  # type: ignore[index]
+        for name in ("root", "leaf0", "leaf1")
+    )
+    assert leaves == [leaves[0]] * 2
+    assert root < leaves[0]
+
+
+@pytest.mark.parametrize(("share", "has_column"), [(1, False), (3, True)])
+def test_a_share_that_is_not_the_usual_has_a_column(share: int, has_column: bool, tmp_path: Path) -> None:
+    view = tree(1)
+    view["jobs"][0]["share"] = share
+    text = drawn(tmp_path, view)
+    assert ("<th>share</th>" in text, "<td>3</td>" in text.partition("Ranks")[0]) == (has_column, has_column)
+    assert "<th>priority</th>" not in text
+
+
 def test_colours_are_shares_of_the_links_rates_where_all_have_one(tmp_path: Path) -> None:
     view = tree(1)
     for switch in view["switches"]:
         for each in switch["ports"]:
             each |= {"rate_bits_per_s": 100_000_000, "in_bits_per_s": 50_000_000, "out_bits_per_s": 0}
-    page = tmp_path / "page.html"
-    fetch = f"const fetch = async () => ({{json: async () => ({json.dumps(view)})}});"
-    page.write_text(PAGE.replace('"use strict";', fetch, 1))
-    text = chromium(tmp_path, page.as_uri(), "--dump-dom", wait_ms=1500).partition("<script>")[0]
+    text = drawn(tmp_path, view)
     assert "100 %</span>" in text
     assert "of each link's rate" in text
     assert set(re.findall(r'stroke="(rgb[^"]+)"', text)) == {"rgb(116,119,58)"}, "half way between the second and third"
