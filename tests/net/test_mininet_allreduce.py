@@ -120,6 +120,7 @@ def test_a_network_that_cannot_be_had_is_refused_before_it_is_said_to_be_used(
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.skipif(shutil.which("script") is None, reason="script, which gives a terminal, is not installed")
 def test_the_work_in_virtual_time_is_seen_on_a_terminal(tmp_path: Path) -> None:
     words = [sys.executable, SCRIPT, "--on", "virtual", "--workers", "2,4", "--sizes", "64KiB", "--calls", "1"]
     command = ["script", "--quiet", "--return", "--command", shlex.join(words), str(tmp_path / "typed")]
