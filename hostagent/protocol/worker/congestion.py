@@ -101,6 +101,12 @@ def note_loss(core: Any) -> None:
 
 
 @njit
+def is_lossy(core: Any) -> Any:
+    """Has the path lost frames lately?"""
+    return core.lost_round > 0 and core.rounds <= core.lost_round + LOSSY_ROUNDS
+
+
+@njit
 def note_mark(core: Any, sent_ns: int, now_ns: int) -> None:
     """An answer to what was sent then has passed a long queue, or what it answers has."""
     core.marks_received += 1
@@ -156,8 +162,7 @@ def end_round(core: Any, now_ns: int) -> None:
         if core.limited:
             core.congestion_window = min(core.congestion_window + core.share * core.share, core.window)
         return
-    is_lossy = core.lost_round > 0 and core.rounds <= core.lost_round + LOSSY_ROUNDS
-    if is_lossy and core.round_least_ns > PATH_WINDOWS * core.path_rtt_ns:
+    if is_lossy(core) and core.round_least_ns > PATH_WINDOWS * core.path_rtt_ns:
         limit_to_path(core, rate)
         return
     window = core.congestion_window

@@ -25,7 +25,13 @@ from typing import Any
 
 from emulator.native.jit import njit
 from hostagent.protocol.wire import NEARBY_PRESENT, NEARBY_SLOTS, NEARBY_UNKNOWN
-from hostagent.protocol.worker.congestion import may_send, note_progress, note_round_trip, reset_congestion
+from hostagent.protocol.worker.congestion import (
+    is_lossy,
+    may_send,
+    note_progress,
+    note_round_trip,
+    reset_congestion,
+)
 from hostagent.protocol.worker.latency import count_latency
 from hostagent.protocol.worker.lists import NONE, chunk_in, chunk_of, head, move_to, tail
 from hostagent.protocol.worker.records import DUE, FRESH, LATENCY_AT, NO_LIST, REPEATED, RUNNING, WAITED, core_at
@@ -229,13 +235,20 @@ def newest_sent(core: Any) -> Any:
 
 @njit
 def timer_ns(core: Any) -> Any:
-    """When the silence has been too long; NEVER_NS while nothing is awaited."""
+    """When the silence has been too long; NEVER_NS while nothing is awaited.
+
+    The least time-out is for late processes. Where frames are lost it is many times what a lost last frame should cost.
+    """
     place = newest_sent(core)
     if place == NONE:
         place = tail(core, WAITED)
     if place == NONE:
         return NEVER_NS
-    return max(chunk_in(core, place).sent_ns, core.timer_began_ns) + timeout_ns(core, core.backoff // 2)
+    silence_ns = timeout_ns(core, core.backoff // 2)
+    if is_lossy(core) and core.rto_ns == core.minimum_rto_ns:
+        estimate_ns = core.smoothed_rtt_ns + max(4 * core.rtt_variance_ns, core.smoothed_rtt_ns)
+        silence_ns = min(silence_ns, (estimate_ns + 2 * reordering_ns(core)) << (core.backoff // 2))
+    return max(chunk_in(core, place).sent_ns, core.timer_began_ns) + silence_ns
 
 
 @njit
