@@ -87,7 +87,7 @@ def nothing_summed(aggregator: Aggregator) -> str:
     if any(name.startswith(CALLS) or (name == MESSAGES and value) for name, value in counters):
         return ""
     if jobs:
-        return "the ranks made a netsum group, and called no operation of it"
+        return "the ranks made a netsum group, and no operation or message of it ended"
     return (
         'no rank made a netsum group. Write init_process_group("netsum"), or add --replace-backend gloo, which gives '
         "netsum to scripts that ask for gloo or for no backend"

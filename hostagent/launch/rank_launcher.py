@@ -39,6 +39,9 @@ SECOND_NS = 1_000_000_000
 PATIENCE_S = LONGEST_SILENCE_NS / SECOND_NS
 LATE_S = 20
 """Longer than ranks take to notice a dead one, shorter than torch's patience with a rank that ignores SIGTERM."""
+REPORT_S = 10
+"""Within it ranks have the error that names a killed one (PROTOCOL.md, section 9.3)."""
+ORDERLY_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ACCEPTED_OUTPUT = {"plain": [], "prefixed": ["--tee", "3"]}
 
 
@@ -85,6 +88,7 @@ def main() -> int:
     watch.start()
     _prepare_environment(order, address)
     _quieten()
+    _let_ranks_report()
     return _run(torch.distributed.run, order)
 
 
@@ -123,6 +127,26 @@ def _quieten() -> None:
     for name in list(logging.root.manager.loggerDict):
         if name.startswith(("torch.distributed.elastic", "torch.distributed.run", "torch.distributed.launcher")):
             logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _let_ranks_report() -> None:
+    """Have torch's launcher wait for the other ranks' errors where one was killed: it would end them at once."""
+    from torch.distributed.elastic.multiprocessing.api import SubprocessContext
+
+    close = SubprocessContext._close
+    waited = False
+
+    def close_after_reports(self: Any, death_sig: signal.Signals, timeout: int = 30) -> None:
+        nonlocal waited
+        ranks = [handler.proc for handler in self.subprocess_handlers.values()]
+        end_s = time.monotonic() + REPORT_S
+        if not waited and any((rank.poll() or 0) < 0 and -rank.poll() not in ORDERLY_SIGNALS for rank in ranks):
+            waited = True  # a second call is for an interrupt
+            while any(rank.poll() is None for rank in ranks) and time.monotonic() < end_s:
+                time.sleep(0.05)
+        close(self, death_sig, timeout)
+
+    SubprocessContext._close = close_after_reports
 
 
 def _run(launcher: Any, order: RankOrder) -> int:

@@ -70,7 +70,16 @@ from hostagent.transport.loop.records import (
 from hostagent.transport.messages import JobMessages
 from hostagent.transport.missed import MissedOperations, units
 from hostagent.transport.session.session import SessionClient
-from hostagent.transport.session.terms import JobFailed, Lease, Membership, Mismatch, SessionError, Terms, label_of
+from hostagent.transport.session.terms import (
+    JobFailed,
+    Lease,
+    Membership,
+    Mismatch,
+    MissingRanks,
+    SessionError,
+    Terms,
+    label_of,
+)
 
 REQUESTS = 4096
 """Operations that may be submitted and not yet finished; more make ``submit`` wait."""
@@ -483,6 +492,11 @@ class JobChannel:
     def _lease(self) -> None:
         try:
             self._transport.session.lease(self.membership, self._timeout_s, attach=self.attach)
+        except MissingRanks as error:
+            text = f"Timed out waiting {1e3 * self._timeout_s:g}ms: {error}"
+            self._fail_locally(TransportError(text, Cause.TIMEOUT))
+            self._told.set()
+            return
         except SessionError as error:
             self._fail_locally(TransportError(str(error), error.cause))
             self._told.set()

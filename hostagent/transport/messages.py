@@ -20,6 +20,7 @@ from hostagent.protocol.messages import (
     ANY_SOURCE,
     FRAMES,
     LEAST_PAYLOAD_BYTES,
+    MOST_ENVELOPES,
     MOST_TRANSFERS,
     REQUEST,
     REQUEST_FIELDS,
@@ -143,14 +144,18 @@ class JobMessages:
             return ", but not all ranks have joined the group"
         peer = "no rank" if message.peer == ANY_SOURCE else f"rank {message.peer}"
         some, all_of_it = self._memory.fragments(number)
+        waiting = self._memory.is_full(message.peer, message.receives) if message.peer != ANY_SOURCE else False
+        if waiting and (not message.receives or all_of_it == 0):
+            what = f"has sent {MOST_ENVELOPES}" if message.receives else f"has {MOST_ENVELOPES} from here"
+            return f": {peer} {what} that no receive matches, and there is no room for more until the first is received"
         if message.receives and all_of_it == 0:
-            return f": {peer} has {'' if message.peer == ANY_SOURCE else 'not '}sent anything that it fits"
+            return f": {peer} has sent no message that it matches"
         if message.receives:
             return f": {some} of {all_of_it} frames have come from rank {self._memory.source(number)}"
         if all_of_it == 0:
             return f": it waits behind earlier messages to {peer}, which that rank has not received"
         if some == 0:
-            return f": {peer} has not answered, is it alive?"
+            return f": {peer} has not answered; is it alive, and has it made the group?"
         return f": {peer} has taken {some} of {all_of_it} frames; has it called the matching receive?"
 
 

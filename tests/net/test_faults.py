@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,6 +82,8 @@ def test_a_killed_host_ends_the_run_with_an_error_on_every_rank(tmp_path: Path) 
     done, report = run(tmp_path, "faults: [{at: 200ms, kill: h1}]", "-n", "3", seconds=100)
     assert done.returncode == 137, done.stderr
     assert "rank 1 was killed by SIGKILL" in done.stderr
+    errors = re.findall(r"LostError: netsum: .*rank 1 .*", done.stderr)
+    assert len(errors) == 2, done.stderr
     assert [fault["what"] for fault in report["faults"]] == ["h1 killed"]
     assert "right" not in done.stdout
 

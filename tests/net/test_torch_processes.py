@@ -66,7 +66,7 @@ def test_a_rank_killed_in_the_middle_of_messages_is_named(controller):
 
 def test_a_receive_that_nobody_sends_names_peer_and_tag(controller):
     outputs = run(2, controller, "troubles.py", "unsent")
-    assert "recv(float32, 10 elements, from rank 1, tag 3): rank 1 has not sent anything that it fits" in outputs[0]
+    assert "recv(float32, 10 elements, from rank 1, tag 3): rank 1 has sent no message that it matches" in outputs[0]
     assert "recv(float32, 10 elements, from rank 1, tag 3)" in outputs[1]
 
 

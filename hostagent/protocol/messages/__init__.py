@@ -29,6 +29,7 @@ from hostagent.protocol.messages.message import (
 from hostagent.protocol.messages.receive import message_receive
 from hostagent.protocol.messages.records import (
     ANY_SOURCE,
+    MOST_ENVELOPES,
     MOST_TRANSFERS,
     REASONS,
     REQUEST,
@@ -53,6 +54,7 @@ __all__ = [
     "FRAMES",
     "LARGEST_TAG",
     "LEAST_PAYLOAD_BYTES",
+    "MOST_ENVELOPES",
     "MOST_TRANSFERS",
     "POINT_TO_POINT",
     "REASONS",

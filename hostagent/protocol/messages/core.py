@@ -111,10 +111,10 @@ class MessageMemory:
         self.record: Array = self._part(self.address, CORE.itemsize).view(CORE)
         for name in list(sizes)[1:]:
             self.record[name] = start + places[name]
-        streams = self._part(start + places["streams"], sizes["streams"]).view(STREAM)
+        self._streams: Array = self._part(start + places["streams"], sizes["streams"]).view(STREAM)
         self._transfers: Array = self._part(start + places["transfers"], sizes["transfers"]).view(TRANSFER)
         self._fill(pool_address, stride_bytes, posted_address)
-        self._fill_streams(streams)
+        self._fill_streams(self._streams)
         self._write_template(start + places["template"])
 
     def _part(self, address: int, size: int) -> Array:
@@ -169,6 +169,12 @@ class MessageMemory:
             return 0, 0
         done = "arrived" if transfer["receives"] else "acknowledged"
         return int(transfer[done]), int(transfer["fragments"])
+
+    def is_full(self, peer: int, receives: bool) -> bool:
+        """Whether as many messages from a rank (or to it) as are kept have no receive, so that no more come."""
+        first, end = ("match_low", "match_next") if receives else ("peer_low", "next_message")
+        stream = self._streams[peer]
+        return int(stream[end]) - int(stream[first]) >= MOST_ENVELOPES
 
     @property
     def retains(self) -> bool:

@@ -161,7 +161,17 @@ def test_a_message_that_waits_too_long_names_the_peer_and_the_tag():
         number = post(net.channels[0], receive(np.zeros(8, np.float32), 1, 5))
         assert not net.channels[0].wait(number, 0.05)
         text = str(net.channels[0].expire(number, 0.05))
-        assert "recv(float32, 8 elements, from rank 1, tag 5): rank 1 has not sent anything that it fits" in text
+        assert "recv(float32, 8 elements, from rank 1, tag 5): rank 1 has sent no message that it matches" in text
+
+
+def test_more_messages_without_a_receive_than_are_kept_are_named():
+    with network(2) as net:
+        numbers = net.channels[0].post([send(np.zeros(1, np.uint8), 1, tag) for tag in range(1100)])
+        last = post(net.channels[1], receive(np.zeros(1, np.uint8), 0, 1099))
+        assert not net.channels[0].wait(numbers[-1], 0.3)
+        assert not net.channels[1].wait(last, 0.3)
+        text = str(net.channels[1].expire(last, 0.3))
+        assert "tag 1099): rank 0 has sent 1024 that no receive matches, and there is no room for more" in text
 
 
 def test_a_send_that_nobody_receives_says_how_far_it_has_come():
