@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
-from scapy.fields import BitField, FieldListField, IntField
+from scapy.fields import BitField, Field
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 
-from hostagent.protocol.wire import FORWARDED_KINDS, HEADER, NETSUM_PORT, NETSUM_VERSION, Kind, Operator
+from hostagent.protocol.wire import FORWARDED_KINDS, HEADER, LANE_BYTES, NETSUM_PORT, NETSUM_VERSION, Kind, Operator
 
 NAMES: dict[str, type[Kind] | type[Operator]] = {"kind": Kind, "operator": Operator}
 """Fields with named values."""
 
-MOST_LANES = 1 << 16
-"""More than the header can say; scapy's own limit of a list is 100."""
+
+class Lanes(Field[list[int], list[int]]):
+    """As many unsigned 32-bit integers as the header says, or as there are. Scapy's FieldListField takes one object
+    for each."""
+
+    islist = 1
+
+    def addfield(self, pkt: Packet, s: bytes, val: list[int] | None) -> bytes:
+        return s + struct.pack(f">{len(val or [])}I", *(val or []))
+
+    def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, list[int]]:
+        count = min(pkt.lanes, len(s) // LANE_BYTES)
+        return s[count * LANE_BYTES :], list(struct.unpack_from(f">{count}I", s))
 
 
 class Netsum(Packet):
@@ -23,7 +35,7 @@ class Netsum(Packet):
     name = "netsum"
     fields_desc = [
         *(BitField(field.name, NETSUM_VERSION if field.name == "version" else 0, field.width_bits) for field in HEADER),
-        FieldListField("lane", [], IntField("", 0), count_from=lambda packet: packet.lanes, max_count=MOST_LANES),
+        Lanes("lane", []),
     ]
 
     def mysummary(self) -> str:
