@@ -26,6 +26,7 @@ from experiment import (
     SLOTS,
     VIRTUAL_MS,
     WORKERS,
+    OptionParser,
     Point,
     Row,
     Setting,
@@ -207,7 +208,7 @@ def line(rows: list[Row]) -> str:
 
 
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = OptionParser(__doc__)
     add_network_options(parser, [100.0])
     add = parser.add_argument
     add("--sizes", type=sizes, default=[8_000_000], metavar="SIZE,..", help="tensors, as 1MB or 16MiB; default 8MB")

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from networks import ETHERNET_MTU_BYTES, KINDS, EgressQueues, Network, NetworkError, choose, lanes_of, tree_topology
 from virtual import VirtualNetwork
@@ -24,7 +24,7 @@ from virtual import VirtualNetwork
 from emulator.network.topology.parts import TopologyError
 from emulator.network.topology.topology import Topology
 from emulator.ports.errors import PortError
-from emulator.ports.spec import parse_impairments
+from emulator.ports.spec import Impairments, parse_impairments
 from emulator.ports.units import size_bytes, size_text
 from hostagent.cli.bench.runner import commit
 from hostagent.cli.pages.experiment import note, write_page
@@ -200,12 +200,15 @@ def _summing(
 
 def origin(options: argparse.Namespace) -> Row:
     """Columns that all rows of a run share."""
+    impairments = next(filter(None, parse_impairments(options.impair)), Impairments())
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "version": version("netsum"),
         "commit": commit(),
         "network": options.network.kind,
         "impairments": options.impair,
+        "delay_ms": impairments.delay_ns / 1e6,
+        "seed": impairments.seed,
         "faults": options.faults.name if options.faults else "",
         "slow": " ".join(f"{number}={rate:g}" for number, rate in options.slow),
         "uplink_mbit": options.uplink or "",
@@ -519,6 +522,16 @@ def trees(text: str) -> list[tuple[int, ...]]:
         except TreeRefused as error:
             raise ArgumentTypeError(str(error)) from error
     return found
+
+
+class OptionParser(argparse.ArgumentParser):
+    """An experiment's options: mistakes are one line, without the usage."""
+
+    def __init__(self, description: str | None) -> None:
+        super().__init__(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message.removeprefix('argument ')}\n")
 
 
 def add_network_options(

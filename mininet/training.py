@@ -16,6 +16,7 @@ from experiment import (
     RATE,
     WORKERS,
     Axis,
+    OptionParser,
     Row,
     add_network_options,
     check_network_options,
@@ -78,7 +79,7 @@ def models(text: str) -> list[str]:
 
 
 def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = OptionParser(__doc__)
     add_network_options(parser, [10.0, 100.0, 1000.0], in_virtual_time=False)  # computing takes none
     help_text = "cnn (the demo's), dense (much to send for what it computes); default both"
     parser.add_argument("--models", type=models, default=list(MODELS), metavar="NAME,..", help=help_text)

@@ -53,6 +53,7 @@ def test_a_star_is_measured(network: str, tmp_path: Path) -> None:
     assert [(row["backend"], row["call"]) for row in rows] == [(b, c) for b in ("netsum", "gloo") for c in "12"]
     for row in rows:
         assert (row["network"], row["impairments"], row["slow"]) == (network, "loss=0.01&delay=1ms&seed=7", "2=40")
+        assert (row["loss"], row["delay_ms"], row["seed"]) == ("0.01", "1.0", "7")
         assert float(row["ms"]) >= float(row["links_alone_ms"])
         assert int(row["sent_bytes"]) > 256 << 10, "the tensor went by another way"
     assert read_capture(str(tmp_path / "p4-2hosts-50Mbit-0.01" / "s1.pcapng")).interfaces == ("port 1", "port 2")
