@@ -146,10 +146,10 @@ def _switches(aggregators: Iterable[Any], status: Any, jobs: Iterable[View]) -> 
                 }
             )
         switches.append({"name": aggregator.name, "ports": rows})
-    ends = {_ends(port["spec"]): switch["name"] for switch in switches for port in switch["ports"]}
+    ends = {cable_ends(port["spec"]): switch["name"] for switch in switches for port in switch["ports"]}
     for switch in switches:
         for port in switch["ports"]:
-            here = _ends(port["spec"])
+            here = cable_ends(port["spec"])
             port["peer"] = ends.get((here[1], here[0])) if here[1] else None
     return switches
 
@@ -159,7 +159,7 @@ def _wire(spec: str) -> str:
     return spec.partition("=")[2].partition("?")[0]
 
 
-def _ends(spec: str) -> tuple[str, str]:
+def cable_ends(spec: str) -> tuple[str, str]:
     """(local, remote) of a port with addresses; a name and nothing of any other."""
     local, _, remote = _wire(spec).partition(":")[2].partition(",")
     return local, remote

@@ -10,7 +10,7 @@ from typing import Any
 
 from emulator.ports.units import size_text
 from hostagent.cli.pages.page import faults_table, page, plots, section, table
-from hostagent.launch.live_view import SHARES, latencies
+from hostagent.launch.live_view import SHARES, cable_ends, latencies
 from hostagent.protocol.counters import latency_buckets
 from hostagent.protocol.dtypes import ELEMENT_BYTES
 from hostagent.transport.job import CALLS, TIMES
@@ -204,14 +204,15 @@ def _switches(found: Mapping[str, Any]) -> Iterable[str]:
     from hostagent.cli.pages.plots import pairs
 
     several = found.get("switches") or found.get("racks") or [found.get("switch")]
-    for number, switch in enumerate(several):
-        if not switch or "ports" not in switch:
-            continue
+    counted = [(number, switch) for number, switch in enumerate(several) if switch and "ports" in switch]
+    named = [(switch["name"], switch["ports"].values()) for _, switch in counted if switch.get("name")]
+    at_end = {cable_ends(port["spec"]): name for name, ports in named for port in ports}
+    for number, switch in counted:
         ports = sorted(switch["ports"].items(), key=lambda item: int(item[0]))
         rows = [
             (
                 name,
-                port["spec"].partition("=")[2],
+                _attached(port["spec"], at_end),
                 port["frames_in"],
                 size_text(port["bytes_in"]),
                 port["frames_out"],
@@ -225,6 +226,13 @@ def _switches(found: Mapping[str, Any]) -> Iterable[str]:
         title = "Ports of the aggregator" if len(several) == 1 else f"Ports of {switch.get('name') or f'rack {number}'}"
         head = ["port", "attached", "frames in", "bytes in", "frames out", "bytes out", "drops"]
         yield section(title, table(head, rows), plots([drawn]))
+
+
+def _attached(spec: str, at_end: Mapping[tuple[str, str], str]) -> str:
+    """What a port leads to: another aggregator of the tree, or its cable."""
+    local, remote = cable_ends(spec)
+    peer = at_end.get((remote, local)) if remote else None
+    return f"{peer}, {spec.partition('=')[2]}" if peer else spec.partition("=")[2]
 
 
 def _counts(what: str, counts: Mapping[str, int]) -> str:

@@ -97,6 +97,15 @@ def test_racks_and_trees_have_their_ports_each() -> None:
     assert "Ports of s0" in text
 
 
+def test_a_cable_between_aggregators_has_the_name_of_its_other_end() -> None:
+    port = next(iter(found()["switch"]["ports"].values()))
+    cables = {"root": "2=udp:10.0.0.1:5,10.0.0.2:6", "s0": "1=udp:10.0.0.2:6,10.0.0.1:5?loss=0.1"}
+    switches = [{"name": name, "ports": {"1": {**port, "spec": spec}}} for name, spec in cables.items()]
+    text = render(found(switch=None, switches=switches), FACTS)
+    assert "s0, udp:10.0.0.1:5,10.0.0.2:6" in text
+    assert "root, udp:10.0.0.2:6,10.0.0.1:5?loss=0.1" in text
+
+
 def test_faults_are_told_with_their_time_and_what_kept_them_from_happening() -> None:
     happened = [
         {"time_s": 1.0, "what": "link h0-s0 down"},
