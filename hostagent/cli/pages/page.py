@@ -15,7 +15,7 @@ h1 { margin-bottom: 0; overflow-wrap: anywhere; } h2 { margin-top: 2.2rem; font-
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; } th, td { padding: .35rem .6rem; text-align: right; }
 th { color: #475569; font-weight: 600; border-bottom: 2px solid #e2e8f0; } td { border-bottom: 1px solid #f1f5f9; }
-td { white-space: nowrap; } .text td { white-space: normal; overflow-wrap: anywhere; }
+td { white-space: nowrap; } .text td + td { white-space: normal; overflow-wrap: anywhere; }
 th:first-child, td:first-child { text-align: left; } .text td { text-align: left; } .text th { text-align: left; }
 .good { color: #0f766e; font-weight: 700; } .bad { color: #b91c1c; font-weight: 700; }
 pre { background: #f8fafc; padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; }
