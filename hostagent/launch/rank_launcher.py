@@ -146,7 +146,7 @@ def _let_ranks_report() -> None:
                 time.sleep(0.05)
         close(self, death_sig, timeout)
 
-    SubprocessContext._close = close_after_reports
+    SubprocessContext._close = close_after_reports  # type: ignore[method-assign]
 
 
 def _run(launcher: Any, order: RankOrder) -> int:
