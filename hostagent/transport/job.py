@@ -492,13 +492,9 @@ class JobChannel:
     def _lease(self) -> None:
         try:
             self._transport.session.lease(self.membership, self._timeout_s, attach=self.attach)
-        except MissingRanks as error:
-            text = f"Timed out waiting {1e3 * self._timeout_s:g}ms: {error}"
-            self._fail_locally(TransportError(text, Cause.TIMEOUT))
-            self._told.set()
-            return
         except SessionError as error:
-            self._fail_locally(TransportError(str(error), error.cause))
+            waited = f"Timed out waiting {1e3 * self._timeout_s:g}ms: " if isinstance(error, MissingRanks) else ""
+            self._fail_locally(TransportError(f"{waited}{error}", error.cause))
             self._told.set()
             return
         if self._not_offered is not None and not self._opened.wait(OFFER_TIMEOUT_S):

@@ -239,7 +239,7 @@ def take_early(core: Any, source: int, message: int, fragment: int, frame: int, 
             return REJECT_NOT_GRANTED
     elif envelope.eager_bytes == 0:
         return REJECT_NOT_GRANTED
-    elif not fits_length(core, envelope, fragment, length - DATA_AT):
+    elif length == DATA_AT or length - DATA_AT != fragment_bytes(core, envelope, fragment):
         return REJECT_LENGTH
     if envelope.early & (1 << fragment) != 0:
         return DUPLICATE
@@ -274,13 +274,6 @@ def waiting_receive(core: Any, stream: Any, message: int) -> Any:
     while slot != NONE and transfer_of(core, slot).message != message:
         slot = int(transfer_of(core, slot).next)
     return slot
-
-
-@njit(internal=True)
-def fits_length(core: Any, envelope: Any, fragment: int, size: int) -> Any:
-    """Whether a message that waits for its receive has such a fragment, from 1 on."""
-    left = envelope.length - envelope.eager_bytes - (fragment - 1) * data_bytes(core)
-    return left > 0 and size == min(data_bytes(core), left)
 
 
 @njit(internal=True)

@@ -176,7 +176,7 @@ def note_nearby(core: Any, chunk: Any, nearby: int, now_ns: int) -> None:
 @njit
 def allowance_ns(core: Any) -> Any:
     """How much later than one that has overtaken it a result may come: where results report nearby slots, time for such
-    a report. Not where most are late, nor beside TCP flows, which would take the share of who waits."""
+    a report. Not where most are late, nor beside TCP flows, which would take the share of the rank that waits."""
     has_reports = core.has_reports and core.shorter_path_slots == 0 and core.marked_round == 0
     return core.smoothed_rtt_ns if has_reports and not are_most_late(core) else reordering_ns(core)
 

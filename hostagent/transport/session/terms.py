@@ -45,6 +45,8 @@ class SessionRefused(SessionError):
 class MissingRanks(SessionError):
     """Not every member joined within the time-out; `ranks` lists who did not."""
 
+    cause = Cause.TIMEOUT
+
     def __init__(self, message: str, ranks: tuple[int, ...] = ()):
         super().__init__(message)
         self.ranks = ranks
