@@ -42,7 +42,7 @@ def test_the_cause_reaches_other_ranks(cause: Cause) -> None:
         (pb.Refused.INVALID, pb.Failed.LOST, Cause.REFUSED),
         (pb.Refused.EXHAUSTED, pb.Failed.LOST, Cause.REFUSED),
         (pb.Refused.UNAVAILABLE, pb.Failed.LOST, Cause.LOST),
-        (pb.Refused.MISSING_RANKS, pb.Failed.LOST, Cause.LOST),
+        (pb.Refused.MISSING_RANKS, pb.Failed.LOST, Cause.TIMEOUT),
         (pb.Refused.JOB_FAILED, pb.Failed.REFUSED, Cause.REFUSED),
         (pb.Refused.JOB_FAILED, pb.Failed.LOST, Cause.LOST),
     ],
