@@ -55,6 +55,11 @@ def test_a_stalled_rank_is_named_at_the_time_out(controller):
     assert "to which rank 1 had not contributed" in outputs[1]
 
 
+def test_a_rank_that_does_not_come_to_a_group_is_named_at_the_groups_time_out(controller):
+    outputs = run(2, controller, "troubles.py", "late_group")
+    assert re.search(r"OperationTimeoutError: .*Timed out waiting 2000ms: rank 1 of group", outputs[0]), outputs[0]
+
+
 def test_a_rank_killed_in_the_middle_of_messages_is_named(controller):
     with ranks(3, controller, "troubles.py", "die_in_messages") as started:
         ends = [rank.finish() for rank in started]

@@ -76,6 +76,21 @@ def stall():
         print(f"{type(error).__name__}: {error}")
 
 
+def late_group():
+    """A rank that does not come to a group that the others make."""
+    first_sum()
+    store = dist.distributed_c10d._get_default_store()
+    if RANK == 1:
+        store.wait(["given up"], timedelta(seconds=60))
+        return
+    try:
+        group = dist.new_group([0, 1], timeout=timedelta(seconds=2))
+        dist.all_reduce(torch.ones(10), group=group)
+    except RuntimeError as error:
+        print(f"{type(error).__name__}: {error}")
+    store.set("given up", "")
+
+
 def slow_start():
     options = dist.AllreduceOptions()
     options.timeout = timedelta(seconds=2)
