@@ -46,6 +46,7 @@ class Rig:
         self.core = make(lanes=LANES, slots=64, ports=table)
         if isinstance(self.core, ReferenceCore):
             self.core.rule.reports_nearby = False  # handlers do not report nearby slots
+            self.core.rule.shortens_results = False  # nor look who needs a result
         self.ports = [MemoryPort(parse_port(f"{child.port}=memory:lab"), table) for child in CHILDREN]
         self.core.install(TERMS)
 
