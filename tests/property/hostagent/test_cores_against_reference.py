@@ -82,10 +82,7 @@ def play(seed: int, kind: str, batches: int = BATCHES, lanes: int = LANES) -> st
     rng = random.Random(seed)
     jobs = draw_jobs(rng)
     traffic = Traffic(rng, jobs, lanes)
-    rig, model = (
-        Rig(kind, rng, lanes),
-        ReferenceAggregator(lanes, reports_nearby=False, shortens_results=kind != "pspin"),
-    )
+    rig, model = Rig(kind, rng, lanes), ReferenceAggregator(lanes, reports_nearby=False)
 
     def install(job: Job) -> None:
         rig.core.install(terms(job, *traffic.place(job), lanes))

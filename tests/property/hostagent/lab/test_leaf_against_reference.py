@@ -155,7 +155,7 @@ def play(
     """One schedule; what is wrong with it, or an empty string."""
     rng = random.Random(f"leaf {seed}")
     entries = draw(rng)
-    real, model = make(), Plain(LANES, reports_nearby=make is p4_leaf, shortens_results=make is not pspin_leaf)
+    real, model = make(), Plain(LANES, reports_nearby=make is p4_leaf)
     traffic = Traffic(rng, entries, entries.base)
     for box in (real, model):
         box.install(entries)
