@@ -29,10 +29,11 @@ from typing import Any
 import numpy as np
 
 from hostagent.protocol.counters import Drop, Verdict
-from hostagent.protocol.frames import PASSING_KINDS, Addresses, Frame, build_frame, parse_frame, readdressed
+from hostagent.protocol.frames import PASSING_KINDS, Addresses, Frame, build_frame, no_lanes, parse_frame, readdressed
 from hostagent.protocol.wire import (
     ECN_MARKED,
     FLAG_NO_DATA,
+    FLAG_SHORT_RESULT,
     FORWARDED_KINDS,
     HEADER_AT,
     LANE_BYTES,
@@ -170,6 +171,8 @@ class SlotSet:
     """In a leaf: ``sums`` are the parent's result."""
     no_data: bool = False
     """Of the result: it is one of a server of weights, without data."""
+    short_results: int = 0
+    """Bits of those who need no lanes of the result."""
     marked: bool = False
     """A contribution came with a mark of congestion."""
     other_operation: int = 0
@@ -184,6 +187,8 @@ class ReferenceAggregator:
     jobs: dict[int, ReferenceJob] = field(default_factory=dict)
     reports_nearby: bool = True
     """Results report nearby slots."""
+    shortens_results: bool = True
+    """Results for children that need no lanes have none."""
     sets: dict[tuple[int, int, int], SlotSet] = field(default_factory=dict)
     newest: dict[tuple[int, int], SlotSet] = field(default_factory=dict)
     """By job and slot: of its sets the one that was opened last."""
@@ -316,8 +321,9 @@ class ReferenceAggregator:
             held.operation, held.other_operation = int(frame.lanes[0]), int(frame.lanes[1])
             held.first_child, held.other_child = (int(lane) & 0xFFFF for lane in frame.lanes[2:4])
         self._count(header, Verdict.FROM_PARENT)
-        lanes = held.sums if header.kind == Kind.RESULT else frame.lanes
-        return self._answer_all(job, frame, Kind(header.kind), lanes, no_data=held.no_data)
+        if header.kind == Kind.RESULT:
+            return self._answer_all(job, frame, Kind.RESULT, held.sums, result_of=held)
+        return self._answer_all(job, frame, Kind.ERROR, frame.lanes)
 
     def _place(self, job: ReferenceJob, header: Header) -> tuple[int, int, int]:
         """Job, slot and set of a chunk."""
@@ -369,6 +375,8 @@ class ReferenceAggregator:
         if not no_data:
             self._accumulate(held, frame)
         held.came |= bits
+        if header.flags & FLAG_SHORT_RESULT and self.shortens_results:
+            held.short_results |= bits
         held.marked |= frame.ecn == ECN_MARKED
         if held.came != full:
             return []
@@ -388,7 +396,7 @@ class ReferenceAggregator:
         """All children have contributed: the results to send, or the partial sum."""
         if job.parent is not None:
             return [self._send_up(job, job.parent, frame, held)]
-        return self._answer_all(job, frame, Kind.RESULT, held.sums)
+        return self._answer_all(job, frame, Kind.RESULT, held.sums, result_of=held)
 
     def _repeat(self, job: ReferenceJob, held: SlotSet, frame: Frame, full: int) -> tuple[int, bytes]:
         if held.came == full and job.parent is not None and not held.final:
@@ -396,7 +404,7 @@ class ReferenceAggregator:
             return self._send_up(job, job.parent, frame, held)
         if held.came == full:
             self._count(frame.header, Verdict.SERVED_AGAIN)
-            return self._answer(job, frame.header.child, frame, Kind.RESULT, held.sums, no_data=held.no_data)
+            return self._answer(job, frame.header.child, frame, Kind.RESULT, held.sums, result_of=held)
         self._count(frame.header, Verdict.WAITING)
         known = held.came | (job.parent.elsewhere if job.parent is not None else 0)
         lanes = np.zeros(self.lanes, np.uint32)
@@ -415,7 +423,7 @@ class ReferenceAggregator:
         return lanes
 
     def _answer_all(
-        self, job: ReferenceJob, frame: Frame, kind: Kind, lanes: Lanes, *, no_data: bool = False
+        self, job: ReferenceJob, frame: Frame, kind: Kind, lanes: Lanes, *, result_of: SlotSet | None = None
     ) -> list[tuple[int, bytes]]:
         reports = self.reports_nearby and kind == Kind.RESULT
         return [
@@ -425,7 +433,7 @@ class ReferenceAggregator:
                 frame,
                 kind,
                 lanes,
-                no_data=no_data,
+                result_of=result_of,
                 nearby=self._nearby(job, number, frame.header) if reports else 0,
             )
             for number in job.numbers
@@ -456,12 +464,16 @@ class ReferenceAggregator:
         kind: Kind,
         lanes: Lanes,
         *,
-        no_data: bool = False,
+        result_of: SlotSet | None = None,
         nearby: int = 0,
     ) -> tuple[int, bytes]:
         child = job.child(number)
         assert child is not None, "strangers' frames do not come this far"
-        flags = FLAG_NO_DATA if no_data else 0
+        flags = 0
+        if result_of is not None and result_of.short_results & job.bits(number):
+            flags, lanes = FLAG_SHORT_RESULT, no_lanes()
+        elif result_of is not None and result_of.no_data:
+            flags = FLAG_NO_DATA
         header = replace(frame.header, kind=kind, child=number, flags=flags, lanes=self.lanes, peer=nearby)
         addresses = Addresses(job.switch_mac, child.mac, job.switch_ip, child.ip)
         return child.port, build_frame(Frame(addresses, header, lanes, child.compute_checksum, ecn=frame.ecn))

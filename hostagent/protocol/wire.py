@@ -5,8 +5,8 @@ the compiled builders and checkers (through ``OFFSET``), the scapy layer (``diss
 table (``markdown_table``) derive from it; a test compares it with the headers of ``p4src``.
 
 A frame is Ethernet | IPv4 (no options) | UDP | header | lanes. Lanes are 32 bits each. A full frame carries the job's
-number of lanes; a short one, only ever a contribution without data, carries none. Of the kinds in ``FORWARDED_KINDS``
-the header is followed by bytes instead, as many as the UDP length leaves.
+number of lanes; a short one, a contribution without data or a result for a child that needs no lanes, carries none. Of
+the kinds in ``FORWARDED_KINDS`` the header is followed by bytes instead, as many as the UDP length leaves.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ NETSUM_PORT = 48864
 NETSUM_VERSION = 2
 FLAG_NO_DATA = 1
 """Flag of a contribution that is counted without being added."""
+FLAG_SHORT_RESULT = 2
+"""Flag of a contribution whose sender needs no lanes of the result, and of a result without lanes for that reason."""
 
 NEARBY_SLOTS = 8
 """Reported in a result: 1, 2, 4 ... 128 before its own, two bits each in ``peer``, the nearest one's lowest."""
@@ -84,7 +86,11 @@ HEADER = (
     Field("kind", 8, "0 contribution, 1 result, 2 waiting, 3 error, 4 message, 5 acknowledgement"),
     Field("job", 16, "the process group"),
     Field("child", 16, "which contributor of the job sends, or is answered"),
-    Field("flags", 8, "bit 0, no_data: counted without being added"),
+    Field(
+        "flags",
+        8,
+        "bit 0, no_data: counted without being added; bit 1, short_result: the sender needs no lanes of the result",
+    ),
     Field("operator", 8, "0 sum, 1 max; of a server of weights 2 served, 3 announce"),
     Field("lanes", 16, "32-bit lanes that follow: all of the job's, or none; of kinds 4 and 5 none"),
     Field("peer", 16, "of kinds 4 and 5: the child that it is for; of kind 1 the nearby slots (section 5.4); else 0"),

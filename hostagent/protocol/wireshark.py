@@ -13,6 +13,7 @@ from hostagent.protocol.messages import frames
 from hostagent.protocol.messages.records import SEEN_PACKETS
 from hostagent.protocol.wire import (
     FLAG_NO_DATA,
+    FLAG_SHORT_RESULT,
     FORWARDED_KINDS,
     HEADER,
     HEADER_BYTES,
@@ -28,6 +29,7 @@ from hostagent.protocol.wire import (
 
 VALUES: dict[str, type[IntEnum]] = {"kind": Kind, "operator": Operator}
 """Fields with named values."""
+FLAGS = {"no_data": FLAG_NO_DATA, "short_result": FLAG_SHORT_RESULT}
 
 AFTER_HEADER = (
     ("waiting.bitmap", "uint64", "HEX", "Children that have contributed"),
@@ -88,15 +90,16 @@ def _numbers() -> dict[str, int]:
 def _header_field(field: Field) -> str:
     name, width, meaning = field.name, field.width_bits, field.meaning
     if name == "flags":
-        no_data = (
-            f'fields["flags.no_data"] = ProtoField.bool("netsum.flags.no_data", "no data", 8, nil, {FLAG_NO_DATA})'
-        )
-        return (
-            f'fields["flags"] = ProtoField.uint8("netsum.flags", "flags", base.HEX, nil, nil, "{meaning}")\n{no_data}'
-        )
+        whole = f'fields["flags"] = ProtoField.uint8("netsum.flags", "flags", base.HEX, nil, nil, "{meaning}")'
+        return "\n".join((whole, *(_flag(*each) for each in FLAGS.items())))
     values = f"values.{name}" if name in VALUES else "nil"
     kind = f"uint{width}"
     return f'fields["{name}"] = ProtoField.{kind}("netsum.{name}", "{name}", base.DEC, {values}, nil, "{meaning}")'
+
+
+def _flag(name: str, bit: int) -> str:
+    label = name.replace("_", " ")
+    return f'fields["flags.{name}"] = ProtoField.bool("netsum.flags.{name}", "{label}", 8, nil, {bit})'
 
 
 def _field(name: str, kind: str, base: str, label: str) -> str:
@@ -217,7 +220,10 @@ function netsum.dissector(buffer, pinfo, root)
   local function add(name, at, length)
     number[name] = buffer(at, length):uint()
     item[name] = tree:add(fields[name], buffer(at, length))
-    if name == "flags" then item[name]:add(fields["flags.no_data"], buffer(at, length)) end
+    if name == "flags" then
+      item[name]:add(fields["flags.no_data"], buffer(at, length))
+      item[name]:add(fields["flags.short_result"], buffer(at, length))
+    end
   end
 $header
 

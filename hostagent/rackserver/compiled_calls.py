@@ -39,8 +39,8 @@ from emulator.native.jit import njit
 TO_ALL = 1 << 8
 """As the receiver of an answer, instead of a child's bit: all children of the job."""
 
-OPERATOR_SHIFT, RECEIVER_SHIFT, NO_LANES, IS_MARKED, CORE_SHIFT = 8, 16, 1 << 25, 1 << 26, 32
-"""How ``answer`` packs its arguments: kind | operator | receiver | NO_LANES | IS_MARKED | core, and
+OPERATOR_SHIFT, RECEIVER_SHIFT, NO_LANES, IS_MARKED, IS_ASKED_SHORT, CORE_SHIFT = 8, 16, 1 << 25, 1 << 26, 1 << 27, 32
+"""How ``answer`` packs its arguments: kind | operator | receiver | NO_LANES | IS_MARKED | IS_ASKED_SHORT | core, and
 chunk | operation << 32."""
 
 HAS_DATA, IS_LAST, IS_MAXIMUM, COUNT_SHIFT = 1, 2, 4, 3
@@ -60,17 +60,21 @@ def answer(
     lanes: int,
     no_lanes: Any,
     is_marked: Any,
+    is_asked_short: Any = False,
 ) -> None:
     """Send a frame to the child whose bit ``receiver`` is, or TO_ALL.
 
     ``lanes`` is the address of the lanes in network byte order, 0 for zeros. ``no_lanes``: without data, and without
-    lanes where the job allows it. ``is_marked``: with a mark of congestion (ECN).
+    lanes where the job allows it. ``is_marked``: with a mark of congestion (ECN). ``is_asked_short``: without lanes, as
+    the receiver needs none.
     """
     what = kind | np.int64(operator) << OPERATOR_SHIFT | receiver << RECEIVER_SHIFT | core << CORE_SHIFT
     if no_lanes:
         what |= NO_LANES
     if is_marked:
         what |= IS_MARKED
+    if is_asked_short:
+        what |= IS_ASKED_SHORT
     about = np.int64(chunk) | np.int64(operation) << 32
     call_compiled(server.answer, server.address, job.address, what, about, lanes)
 

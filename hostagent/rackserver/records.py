@@ -142,7 +142,8 @@ marked        a contribution, or the total, came with a mark of congestion (ECN)
 partial       its sum has been sent to the rack or the aggregator above, and the total has not arrived
 total         the total has arrived; total_has_data: with data; in jobs with a tier, as the next two
 above         the bits of the contributors reported by the rack above
-asked         the bits of this rack's workers that have retransmitted since the partial sum was last sent
+asked         in jobs with a tier the bits of this rack's workers that have retransmitted since the partial sum was last
+              sent; in others those of the children that need no lanes of the result
 pending       the last contribution of this batch that has not been added yet, counted from 1; 0: none
 """
 assert SET.itemsize == 64

@@ -8,7 +8,7 @@
 
 control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     MarkCongestion() marks;
-    children_t bit_mask = 0; // of the child that a copy is for
+    children_t bit_mask = meta.bit_mask; // of the child that a reply or copy is for
 
     action address_copy(
             bit<16> child, children_t copy_mask, mac_t source_mac, mac_t destination_mac, ipv4_t source_ip,
@@ -20,6 +20,15 @@ control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standa
         hdr.ipv4.source = source_ip;
         hdr.ipv4.destination = destination_ip;
         meta.compute_checksum = compute_checksum;
+    }
+
+    // Without lanes: the child has said that it needs none.
+    action shorten() {
+        hdr.lanes.setInvalid();
+        hdr.udp.length_bytes = UDP_SHORT_BYTES;
+        hdr.ipv4.total_bytes = IPV4_BYTES + UDP_SHORT_BYTES;
+        hdr.netsum.lanes = 0;
+        hdr.netsum.flags = FLAG_SHORT_RESULT;
     }
 
     action no_such_copy() {
@@ -46,13 +55,20 @@ control AllreduceEgress(inout headers_t hdr, inout metadata_t meta, inout standa
         if (meta.is_forwarded == 1) {
             return;
         }
+        if ((meta.short_results & bit_mask) != 0) {
+            shorten();
+        }
         // Nothing that a contributor may fill in as it likes is passed on.
         hdr.udp.source_port = NETSUM_PORT;
         hdr.netsum.peer = meta.nearby;
         hdr.udp.checksum = 0;
         if (meta.compute_checksum == 1) {
             bit<16> sum;
-            hash(sum, HashAlgorithm.csum16, 16w0, UDP_FULL_CHECKSUM_LIST, 32w65536);
+            if (hdr.lanes.isValid()) {
+                hash(sum, HashAlgorithm.csum16, 16w0, UDP_FULL_CHECKSUM_LIST, 32w65536);
+            } else {
+                hash(sum, HashAlgorithm.csum16, 16w0, UDP_SHORT_CHECKSUM_LIST, 32w65536);
+            }
             hdr.udp.checksum = sum == 0 ? 16w0xFFFF : sum;
         }
     }

@@ -82,7 +82,9 @@ struct metadata_t {
     // From the child's entry.
     children_t bit_mask;
     bit<1> zero_checksum_allowed;
-    // For the egress: does a reply's or copy's UDP checksum have to be computed? Is it a frame for another child?
+    // For the egress: which children need no lanes of a result? Does a reply's or copy's UDP checksum have to be
+    // computed? Is it a frame for another child?
+    children_t short_results;
     bit<1> compute_checksum;
     bit<1> is_forwarded;
     // Of a result to all: who has contributed to each nearby slot's chunk while others have not, and what is known of

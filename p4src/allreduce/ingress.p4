@@ -52,6 +52,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     register<bit<16>>(2 * SLOTS) set_first_child;
     register<bit<32>>(2 * SLOTS) set_other_operation; // of the contribution that made it fail
     register<bit<16>>(2 * SLOTS) set_other_child;
+    register<children_t>(2 * SLOTS) set_short_results; // who needs no lanes of the result
     register<bit<1>>(2 * SLOTS) set_marked;           // a contribution has passed a long queue (ECN)
     register<bit<1>>(SLOTS) slot_newest;                // which of its sets was opened last
     EACH_LANE(LANE_SUM)
@@ -417,6 +418,9 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             }
             answer_all(hdr.netsum.kind);
             count_verdict(verdict_t.FROM_PARENT);
+            if (hdr.netsum.kind == kind_t.RESULT) {
+                set_short_results.read(meta.short_results, index);
+            }
             if (hdr.netsum.kind == kind_t.RESULT && no_data) {
                 set_state.write(index, SET_NO_DATA);
                 clear_lanes();
@@ -491,6 +495,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                 read_lanes();
                 if (has_result) {
                     answer_sender(kind_t.RESULT);
+                    set_short_results.read(meta.short_results, index);
                     if (status == SET_NO_DATA) {
                         hdr.netsum.flags = FLAG_NO_DATA;
                     }
@@ -511,9 +516,15 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
         came = came | meta.bit_mask;
         set_children.write(index, came);
         bit<1> marked = 0;
+        children_t short_results = 0;
         if (!first) {
             set_marked.read(marked, index);
+            set_short_results.read(short_results, index);
         }
+        if ((hdr.netsum.flags & FLAG_SHORT_RESULT) != 0) {
+            short_results = short_results | meta.bit_mask;
+        }
+        set_short_results.write(index, short_results);
         if ((hdr.ipv4.dscp_ecn & ECN_FIELD) == ECN_MARKED) {
             marked = 1;
         }
@@ -547,6 +558,7 @@ control AllreduceIngress(inout headers_t hdr, inout metadata_t meta, inout stand
             send_up();
         } else {
             answer_all(kind_t.RESULT);
+            meta.short_results = short_results;
             NEARBY(NEARBY_READ)
         }
     }

@@ -38,6 +38,7 @@ enum bit<8> operator_t {
 }
 
 const bit<8> FLAG_NO_DATA = 1;
+const bit<8> FLAG_SHORT_RESULT = 2;
 
 // What a result says, two bits each, of the slots 1, 2, 4 ... 128 before its own: NEARBY(M) is M(0) M(1) ...
 #define NEARBY(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)

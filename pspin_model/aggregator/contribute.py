@@ -15,6 +15,7 @@ from hostagent.protocol.wire import (
     ECN_MARKED,
     ETHERNET_BYTES,
     FLAG_NO_DATA,
+    FLAG_SHORT_RESULT,
     FORWARDED_KINDS,
     HEADER_AT,
     LANES_AT,
@@ -59,7 +60,9 @@ from pspin_model.aggregator.layout import (
     S_OPERATOR,
     S_OTHER,
     S_OTHER_OPERATION,
+    S_SHORT,
     S_WORDS,
+    SHORT_HEADER_AT,
     TAG_BIT_SHIFT,
     TAG_SET_SHIFT,
     WORD_BYTES,
@@ -115,6 +118,10 @@ FORWARD_ALU, FORWARD_LOADS, FORWARD_STORES, ADDRESS_WORDS = 90, 24, 16, 9
 difference of four. [ours]"""
 MARK_ALU, MARK_LOADS, MARK_STORES = 10, 3, 3
 """The mark in an answer's header, and the header's checksum by its difference. [ours]"""
+SHORT_ALU, SHORT_LOADS, SHORT_STORES = 6, 2, 2
+"""Into the set's bitmap of those who need no lanes, two words, whether the sender of a first copy does. [ours]"""
+IS_SHORT_ALU, IS_SHORT_LOADS = 4, 1
+"""A child's bit of that bitmap, before a result. [ours]"""
 
 
 @helper
@@ -172,12 +179,16 @@ def count(h, words, row, bit, verdict):  # type: ignore[no-untyped-def]
 @helper
 def answer(h, words, row, bit, kind, frame, control, sums, came, marked):  # type: ignore[no-untyped-def]
     """Send one answer to the child of a bit, or a sum to the parent behind it: from this core's buffer, which is free
-    again when the send is over. ``marked``: with a mark of congestion (RFC 1624, equation 3, for the checksum: the
-    field grows by 1)."""
+    again when the send is over. A result has no lanes where the child needs none. ``marked``: with a mark of congestion
+    (RFC 1624, equation 3, for the checksum: the field grows by 1)."""
     out_bytes = words[P_OUT_BYTES]
     first = words[P_PLACES] * words[P_PLACE_BYTES] + core_in_cluster(h) * out_bytes
-    out = scratchpad(h, cluster(h), np.uint8)[first : first + LANES_AT + 4 * sums.size]
     at = P_HEADERS * WORD_BYTES + (row * MOST_CHILDREN + bit) * HEADER_STRIDE_BYTES
+    if kind == RESULT_KIND:
+        charge(h, alu=IS_SHORT_ALU, load=IS_SHORT_LOADS, load_use=IS_SHORT_LOADS, branch=1)
+        if control[S_SHORT] >> bit & 1:
+            at, sums = at + SHORT_HEADER_AT, sums[:0]
+    out = scratchpad(h, cluster(h), np.uint8)[first : first + LANES_AT + 4 * sums.size]
     header = handler_memory(h, np.uint8)[at : at + LANES_AT]
     charge(h, l2_load=HEADER_WORDS, store=HEADER_WORDS, alu=ENTRY_ALU)
     out[:LANES_AT] = header
@@ -192,7 +203,7 @@ def answer(h, words, row, bit, kind, frame, control, sums, came, marked):  # typ
         out[ECN_AT] = ECN_MARKED
         put16(h, out, IPV4_CHECKSUM_AT, 0xFFFF - ((total & 0xFFFF) + (total >> 16)))
     if kind in (RESULT_KIND, SUM_KIND):
-        if control[S_ABOVE] == NO_DATA:
+        if control[S_ABOVE] == NO_DATA and sums.size != 0:
             out[FLAGS_AT] = FLAG_NO_DATA
         lanes = out[LANES_AT:].view(np.uint32)
         charge(h, alu=TURN_ALU * sums.size, load=sums.size, store=sums.size)
@@ -280,7 +291,7 @@ def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def
     operator = np.int64(frame[OPERATOR_AT])
     if place == 2:
         control[S_EPOCH], control[S_CHUNK], control[S_CAME], control[S_FAILED] = job[J_EPOCH], chunk, 0, 0
-        control[S_ABOVE], control[S_MARKED] = 0, 0
+        control[S_ABOVE], control[S_MARKED], control[S_SHORT] = 0, 0, 0
         control[S_OPERATOR], control[S_OPERATION], control[S_FIRST] = operator, operation, child
     if control[S_FAILED] != 0:
         return ERROR, ERROR_KIND, False
@@ -302,6 +313,9 @@ def classify(h, control, sums, job, frame, mine):  # type: ignore[no-untyped-def
         sums[:] = 0
     control[S_CAME] |= mine
     control[S_MARKED] |= is_marked(h, frame)
+    charge(h, alu=SHORT_ALU, load=SHORT_LOADS, load_use=SHORT_LOADS, store=SHORT_STORES)
+    if frame[FLAGS_AT] & FLAG_SHORT_RESULT:
+        control[S_SHORT] |= mine
     verdict = ACCEPTED if no_data == 0 else ACCEPTED_NO_DATA
     if control[S_CAME] != job[J_FULL]:
         return verdict, NOTHING, False
@@ -342,7 +356,7 @@ def take_answer(h, control, sums, job, frame):  # type: ignore[no-untyped-def]
     return FROM_PARENT, ERROR_KIND, True
 
 
-@handler(code_bytes=3328)
+@handler(code_bytes=3392)
 def contribute(h):  # type: ignore[no-untyped-def]
     """A frame that the matching rules know, of a child or of a leaf's parent: a contribution, the parent's answer,
     or a frame for another child."""

@@ -46,6 +46,7 @@ from pspin_model.aggregator.layout import (
     P_PLACE_BYTES,
     P_PLACES,
     P_PORTS,
+    SHORT_HEADER_AT,
     WORD_BYTES,
     place_bytes,
 )
@@ -182,7 +183,8 @@ class PspinAggregator:
     def _write_child(self, row: int, terms: JobTerms, child: ChildTerms) -> None:
         self._words[P_PORTS + row * MOST_CHILDREN + child.bit] = child.port
         self._words[P_MASKS + row * MOST_CHILDREN + child.bit] = _signed(child.mask)
-        self._headers[row, child.bit, :LANES_AT] = answer_header(terms, child)
+        for at, is_short in ((0, False), (SHORT_HEADER_AT, True)):
+            self._headers[row, child.bit, at : at + LANES_AT] = answer_header(terms, child, is_short=is_short)
 
     def _check(self, terms: JobTerms) -> None:
         if terms.service is not None:

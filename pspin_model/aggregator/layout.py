@@ -24,18 +24,18 @@ P_FRAMES = P_MASKS + MOST_JOBS * MOST_CHILDREN
 P_BYTES = P_FRAMES + MOST_JOBS * MOST_CHILDREN * len(VERDICTS)
 """Bytes by row and verdict."""
 P_HEADERS = P_BYTES + MOST_JOBS * len(VERDICTS)
-"""First 66 bytes of an answer, by row and bit."""
-HEADER_STRIDE_BYTES = 72
+"""First 66 bytes of an answer, by row and bit; SHORT_HEADER_AT: those of a short result."""
+HEADER_STRIDE_BYTES, SHORT_HEADER_AT = 144, 72
 MEMORY_BYTES = P_HEADERS * WORD_BYTES + MOST_JOBS * MOST_CHILDREN * HEADER_STRIDE_BYTES
 
 # A set in L1, in words of 64 bits; the sums follow, 32 bits each.
 S_EPOCH, S_CHUNK, S_CAME, S_FAILED, S_OPERATOR, S_OPERATION, S_FIRST, S_OTHER_OPERATION, S_OTHER = range(9)
-S_ABOVE, S_MARKED = 9, 10
+S_ABOVE, S_MARKED, S_SHORT = 9, 10, 11
 """S_FIRST and S_OTHER are child numbers. S_EPOCH is 0 in a set that nobody has used. S_ABOVE: 0, ASKED or NO_DATA.
-S_MARKED: a contribution came with a mark of congestion (ECN)."""
+S_MARKED: a contribution came with a mark of congestion (ECN). S_SHORT: bits of those who need no lanes of a result."""
 ASKED, NO_DATA = 1, 2
 """The sum has gone to the parent, whose result has not come; the parent's result has no data."""
-S_WORDS = 11
+S_WORDS = 12
 
 # A packet's tag: what the matching rules found.
 TAG_BIT_SHIFT, TAG_SET_SHIFT = 8, 16

@@ -14,7 +14,16 @@ import numpy as np
 
 from hostagent.protocol.frames import Addresses, Frame, build_frame, parse_frame
 from hostagent.protocol.reference import ReferenceChild, ReferenceJob
-from hostagent.protocol.wire import ECN_CAPABLE, ECN_MARKED, FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
+from hostagent.protocol.wire import (
+    ECN_CAPABLE,
+    ECN_MARKED,
+    FLAG_NO_DATA,
+    FLAG_SHORT_RESULT,
+    FORWARDED_KINDS,
+    Header,
+    Kind,
+    Operator,
+)
 
 LANES = 64
 SLOTS = 64
@@ -94,7 +103,7 @@ class Traffic:
         operator = Operator.MAX if chunk % 3 == 2 else Operator.SUM
         operation = chunk // 4 + (rng.random() < 0.01)
         no_data = operator == Operator.SUM and rng.random() < 0.25
-        flags = FLAG_NO_DATA if no_data else 0
+        flags = (FLAG_NO_DATA if no_data else 0) | (FLAG_SHORT_RESULT if (chunk + child) % 3 == 0 else 0)
         header = Header(Kind.CONTRIBUTION, job.number, child, epoch, chunk, operation, operator=operator, flags=flags)
         lanes = np.frombuffer(rng.randbytes(4 * self.lanes), np.uint32)
         if no_data:

@@ -53,31 +53,44 @@ class Volumes:
         """R(B)."""
         return ceil(size_bytes / (4 * self.lanes))
 
+    def results(self, chunks: int, short: int) -> int:
+        """Bytes of the results of so many chunks, of which so many have no lanes."""
+        return self.full * (chunks - short) + self.short * short
+
     def all_reduce(self, rank: int) -> Volume:
-        """Also reduce."""
+        """Every rank the same."""
         volume = self.full * self.summed_chunks(self.count)
         return volume, volume
 
+    def reduce(self, rank: int, root: int) -> Volume:
+        """To the root."""
+        chunks, short = self.summed_chunks(self.count), 0 if rank == root else ceil(self.count / self.lanes)
+        return self.full * chunks, self.results(chunks, short)
+
     def reduce_scatter(self, rank: int) -> Volume:
         """``count``: elements of the part that a rank receives."""
-        volume = self.full * self.summed_chunks(self.size * self.count)
-        return volume, volume
+        whole = self.size * self.count
+        first, end = rank * self.count, (rank + 1) * self.count
+        short = ceil(whole / self.lanes) - (ceil(end / self.lanes) - first // self.lanes)
+        chunks = self.summed_chunks(whole)
+        return self.full * chunks, self.results(chunks, short)
 
     def broadcast(self, rank: int, root: int) -> Volume:
         """From the root."""
         moved = self.moved_chunks(self.size_bytes)
-        return (self.full if rank == root else self.short) * moved, self.full * moved
+        return (self.full, self.short)[rank != root] * moved, (self.short, self.full)[rank != root] * moved
 
     def all_gather(self, rank: int) -> Volume:
         """``count``: elements of a rank's own part."""
         whole = self.moved_chunks(self.size * self.size_bytes)
         first, end = rank * self.size_bytes, (rank + 1) * self.size_bytes
-        own = ceil(end / (4 * self.lanes)) - first // (4 * self.lanes)
-        return self.full * own + self.short * (whole - own), self.full * whole
+        given = ceil(end / (4 * self.lanes)) - first // (4 * self.lanes)
+        all_own = max(0, (whole if rank == self.size - 1 else end // (4 * self.lanes)) - ceil(first / (4 * self.lanes)))
+        return self.results(whole, whole - given), self.results(whole, all_own)
 
     def barrier(self, rank: int) -> Volume:
         """Of all ranks."""
-        return self.short, self.full
+        return self.short, self.short
 
     def send(self, rank: int, source: int, target: int) -> Volume:
         """One message; of ranks that take no part, nothing."""

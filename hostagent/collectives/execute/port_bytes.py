@@ -18,8 +18,9 @@ def message_bytes(size_bytes: int, lanes: int) -> int:
 
 
 def expected_bytes(schedule: Schedule, lanes: int, tasks: Iterable[int] | None = None) -> tuple[list[int], list[int]]:
-    """(up, down) of each rank for int32, without loss: M(B) for a message, and a frame of all lanes for each chunk of
-    the protocol that a switch adds up or copies. ``tasks``: numbers of those that count; by default all."""
+    """(up, down) of each rank for int32, without loss: M(B) for a message, and a frame for each chunk of the protocol
+    that a switch adds up or copies, without lanes where the rank gives or needs no data. ``tasks``: numbers of those
+    that count; by default all."""
     up, down = [0] * schedule.ranks, [0] * schedule.ranks
     for number in range(len(schedule)) if tasks is None else tasks:
         task, size = schedule[number], int(schedule.task_bytes[number])
@@ -31,7 +32,9 @@ def expected_bytes(schedule: Schedule, lanes: int, tasks: Iterable[int] | None =
             continue
         frames = -(-size // (LANE_BYTES * lanes))
         for rank in task.group:
-            is_short = task.operation is Operation.BROADCAST and rank != task.group[0]
-            up[rank] += frames * (LANES_AT if is_short else full_frame_bytes(lanes))
-            down[rank] += frames * full_frame_bytes(lanes)
+            is_first = rank == task.group[0]
+            gives = task.operation is not Operation.BROADCAST or is_first
+            needs = task.operation is Operation.ALLREDUCE or is_first == (task.operation is Operation.REDUCE)
+            up[rank] += frames * (full_frame_bytes(lanes) if gives else LANES_AT)
+            down[rank] += frames * (full_frame_bytes(lanes) if needs else LANES_AT)
     return up, down

@@ -53,9 +53,14 @@ LEAST_EXPONENT, LARGEST_EXPONENT = -148, 128
 
 @njit
 def store_lanes(core_address: int, operation_address: int, part: int, index: int, lanes: int) -> int:
-    """Take a chunk's result, once. Called through ``compiled_calls``."""
+    """Take a chunk's result, once. Called through ``compiled_calls``.
+
+    ``lanes`` is 0 of a result without lanes: what this rank wants of it, it has itself.
+    """
     core, operation = core_at(core_address), operation_at(operation_address)
-    if operation.exact:
+    if lanes == 0:
+        keep_own(operation, index)
+    elif operation.exact:
         store_exact(core, operation, part, index, lanes)
     elif part == EXPONENT:
         store_exponents(core, operation, index, lanes)
@@ -68,6 +73,17 @@ def store_lanes(core_address: int, operation_address: int, part: int, index: int
     elif operation.kind != BARRIER:
         store_data(core, operation, part, index, lanes)
     return 0
+
+
+@njit
+def keep_own(operation: Any, index: int) -> None:
+    """From the input to the output, if they are not the same memory: of a chunk whose elements are all this rank's."""
+    if operation.kind != RAW:
+        return
+    first, count = chunk_span(operation, index)
+    start, wanted = output_overlap(operation, first, count)
+    if input_of(operation, start) != output_of(operation, start):
+        copy_bytes(output_of(operation, start), input_of(operation, start), wanted)
 
 
 @njit

@@ -94,12 +94,10 @@ def write_checksum(frame: int, length: int) -> None:
 
 
 @njit
-def write_header(
-    core: Any, frame: int, is_short: bool, no_data: bool, operator: int, chunk: int, operation: int
-) -> None:
+def write_header(core: Any, frame: int, is_short: bool, flags: int, operator: int, chunk: int, operation: int) -> None:
     """Everything before the lanes but the UDP checksum, which is left zero."""
     copy_bytes(frame, core.template + (TEMPLATE_STRIDE if is_short else 0), LANES_AT)
-    store_u8(frame + FLAGS_AT, 0, 1 if no_data else 0)
+    store_u8(frame + FLAGS_AT, 0, flags)
     store_u8(frame + OPERATOR_AT, 0, operator)
     store_be32(frame + EPOCH_AT, core.epoch)
     store_be32(frame + CHUNK_AT, chunk)

@@ -29,7 +29,7 @@ from hostagent.protocol.worker.exact_plan import (
     range_position,
 )
 from hostagent.protocol.worker.lists import chunk_of
-from hostagent.protocol.worker.plan import group_count, group_size, grouped_part
+from hostagent.protocol.worker.plan import group_count, group_size, grouped_part, moved_index
 from hostagent.protocol.worker.records import (
     ANNOUNCED,
     COMPLETION_BYTES,
@@ -198,6 +198,8 @@ def cut(core: Any, operation: Any) -> None:
     operation.group_chunks = group_size(core.lanes, core.largest_window)
     if operation.exact == BY_RANGE:
         operation.group_chunks = group_blocks(core.lanes)
+    elif operation.kind == RAW:
+        operation.group_chunks = group_count(operation.chunks, core.workers)
     has_exponents = operation.exact == BY_RANGE or (is_float_sum(operation) and operation.exact == ROUNDED)
     operation.groups = group_count(operation.chunks, operation.group_chunks) if has_exponents else 0
     operation.count = operation.lead + operation.chunks + operation.groups
@@ -306,6 +308,8 @@ def part_of(operation: Any, number: int) -> tuple[int, int]:
     if operation.exact == BY_RANGE:
         is_data, index = exact_part(operation, position)
         return (DATA if is_data else EXPONENT), index
+    if operation.kind == RAW:
+        return DATA, moved_index(position, operation.chunks, operation.group_chunks)
     if operation.groups == 0:
         if not is_long_extreme(operation):
             return DATA, position

@@ -3,7 +3,8 @@
 A float SUM of C data chunks is cut into groups of G, the last perhaps short. E(g) carries the exponents of group g
 and D(g) its data, numbered E(0), E(1), D(0), E(2), D(1), ..., D(last): exponents are known one group ahead. Flagged
 chunks (a NaN or Inf somewhere) follow once more in the same order, numbered from 0 among themselves: the tail. A
-64-bit MIN or MAX is C chunks of high words, then C of low words; anything else is C data chunks.
+64-bit MIN or MAX is C chunks of high words, then C of low words; anything else is C data chunks. Those of moved bytes
+are taken in turn from as many parts as there are ranks: of an allgather all ranks send and receive at a time.
 """
 
 from __future__ import annotations
@@ -45,6 +46,20 @@ def grouped_part(position: int, chunks: int, group: int) -> tuple[bool, int]:
     if within == 0:
         return False, block + 1
     return True, block * group + within - 1
+
+
+@njit
+def moved_index(position: int, chunks: int, part: int) -> int:
+    """The chunk at one position in the order that takes the first of each part, then the second of each, and so on.
+
+    ``part``: chunks of a part; the last one may have fewer, and there may be fewer parts than ranks.
+    """
+    parts = group_count(chunks, part)
+    last = chunks - (parts - 1) * part
+    if position < last * parts:
+        return position % parts * part + position // parts
+    position -= last * parts
+    return position % (parts - 1) * part + last + position // (parts - 1)
 
 
 @njit

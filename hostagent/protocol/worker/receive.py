@@ -10,7 +10,7 @@ from typing import Any
 
 from emulator.native.jit import njit
 from emulator.native.memory import load_be16, load_be32, load_i64, load_u8, store_i64
-from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
+from hostagent.protocol.wire import FLAG_NO_DATA, FLAG_SHORT_RESULT, LANES_AT, Kind
 from hostagent.protocol.worker import compiled_calls
 from hostagent.protocol.worker.congestion import note_mark
 from hostagent.protocol.worker.header import (
@@ -129,16 +129,20 @@ def take_answer(core: Any, kind: int, frame: int, length: int, now_ns: int) -> A
         core.unused_bytes += length
         take_waiting(core, number, frame, now_ns)
         return 0
-    take_result(core, number, frame, now_ns)
+    take_result(core, number, frame, length, now_ns)
     return 0
 
 
 @njit
 def judge_unusual(core: Any, chunk: Any, kind: int, frame: int, length: int) -> Any:
-    """An answer of another operator, with flags, or without lanes: a server of weights has results without data."""
+    """An answer of another operator, with flags, or without lanes: a result that this rank needs no lanes of, or one of
+    a server of weights, without data."""
     if load_u8(frame + OPERATOR_AT, 0) != chunk.operator:
         return REJECT_OPERATOR
-    if length != LANES_AT and load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA == 0:
+    flags = load_u8(frame + FLAGS_AT, 0)
+    if length != LANES_AT and flags & FLAG_NO_DATA == 0:
+        return 0
+    if kind == RESULT and flags == FLAG_SHORT_RESULT and chunk.short_result:
         return 0
     operation = operation_in(core, chunk.operation_slot)
     is_needed = not is_served(operation) or brings_weights(operation, chunk.part, chunk.index)
@@ -159,7 +163,7 @@ def take_waiting(core: Any, number: int, frame: int, now_ns: int) -> None:
 
 
 @njit
-def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
+def take_result(core: Any, number: int, frame: int, length: int, now_ns: int) -> None:
     """Store a chunk's result if it is the first, and open the window by one chunk."""
     chunk = chunk_of(core, number)
     core.results_received += 1
@@ -170,7 +174,8 @@ def take_result(core: Any, number: int, frame: int, now_ns: int) -> None:
     note_nearby(core, chunk, load_be16(frame + PEER_AT), now_ns)
     set_ready(core, number + core.window)
     if chunk.stored == 0:
-        store_first(core, chunk, frame + LANES_AT)
+        is_short = chunk.short_result and length == LANES_AT
+        store_first(core, chunk, 0 if is_short else frame + LANES_AT)
     while is_seen(core, core.floor):
         core.floor += 1
 
@@ -184,7 +189,7 @@ def is_seen(core: Any, number: int) -> Any:
 
 @njit
 def store_first(core: Any, chunk: Any, lanes: int) -> None:
-    """A result that this rank has not had in any epoch."""
+    """A result that this rank has not had in any epoch; ``lanes`` is 0 where it has none."""
     operation = operation_in(core, chunk.operation_slot)
     chunk.stored = 1
     core.chunks_stored += 1

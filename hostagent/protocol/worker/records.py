@@ -113,6 +113,7 @@ CHUNK = np.dtype(
         ("tries", np.int32),
         ("part", np.int8),
         ("operator", np.int8),
+        ("short_result", np.int8),
         ("stored", np.int8),
         ("list", np.int8),
         ("is_lost", np.int8),

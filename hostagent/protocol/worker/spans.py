@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from emulator.native.jit import njit
-from emulator.native.memory import zero_bytes
+from emulator.native.memory import load_i32, zero_bytes
 from hostagent.protocol.dtypes import DType
-from hostagent.protocol.operation import OperationKind
 from hostagent.protocol.quantizer.floats import widen, zero_not_finite
+from hostagent.protocol.worker.exact_plan import data_frame
+from hostagent.protocol.worker.operations import RAW, SUM, flagged_list, is_served
+from hostagent.protocol.worker.records import DATA, TAIL_DATA
 
 FLOAT32 = int(DType.FLOAT32)
-SUM = int(OperationKind.SUM)
 
 
 @njit
@@ -42,6 +43,20 @@ def input_overlap(operation: Any, first: int, count: int) -> Any:
 def output_overlap(operation: Any, first: int, count: int) -> Any:
     """What of a range this rank wants."""
     return overlap(first, count, operation.output_first, operation.output_count)
+
+
+@njit
+def needs_result(core: Any, operation: Any, part: int, index: int) -> Any:
+    """Is there anything in a chunk's result for this rank that it has not itself?"""
+    if part not in (DATA, TAIL_DATA) or is_served(operation):
+        return True
+    if operation.exact:
+        first, count, _, _ = data_frame(core, operation, index)
+    else:
+        first, count = chunk_span(operation, load_i32(flagged_list(operation), index) if part == TAIL_DATA else index)
+    if operation.kind == RAW and input_overlap(operation, first, count)[1] == count:
+        return False
+    return output_overlap(operation, first, count)[1] > 0
 
 
 @njit

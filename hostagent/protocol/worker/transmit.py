@@ -12,7 +12,7 @@ from typing import Any
 from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i64, zero_bytes
-from hostagent.protocol.wire import LANES_AT
+from hostagent.protocol.wire import FLAG_NO_DATA, FLAG_SHORT_RESULT, LANES_AT
 from hostagent.protocol.worker import compiled_calls
 from hostagent.protocol.worker.congestion import may_send, note_loss
 from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
@@ -49,6 +49,7 @@ from hostagent.protocol.worker.retransmission import (
     patient_until_ns,
     timer_ns,
 )
+from hostagent.protocol.worker.spans import needs_result
 
 WORD_BITS = 64
 MOST_PROBES = 2
@@ -136,7 +137,9 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
     if not has_data and not is_short:
         zero_bytes(lanes, 4 * core.lanes)
     operator = operator_of(operation, part)
-    write_header(core, frame, is_short, not has_data, operator, number, operation.hash)
+    chunk.short_result = 0 if needs_result(core, operation, part, index) else 1
+    flags = FLAG_SHORT_RESULT * chunk.short_result + (0 if has_data else FLAG_NO_DATA)
+    write_header(core, frame, is_short, flags, operator, number, operation.hash)
     length = LANES_AT if is_short else LANES_AT + 4 * core.lanes
     if core.checksum:
         write_checksum(frame, length)

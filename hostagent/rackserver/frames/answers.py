@@ -8,7 +8,7 @@ from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import copy_bytes, store_be32, store_u8, zero_bytes
 from emulator.ports.sockets.ecn import mark_frame
-from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT, Kind
+from hostagent.protocol.wire import FLAG_NO_DATA, FLAG_SHORT_RESULT, LANES_AT, Kind
 from hostagent.protocol.worker.header import (
     CHUNK_AT,
     FLAGS_AT,
@@ -17,7 +17,15 @@ from hostagent.protocol.worker.header import (
     OPERATOR_AT,
     write_checksum,
 )
-from hostagent.rackserver.compiled_calls import CORE_SHIFT, IS_MARKED, NO_LANES, OPERATOR_SHIFT, RECEIVER_SHIFT, TO_ALL
+from hostagent.rackserver.compiled_calls import (
+    CORE_SHIFT,
+    IS_ASKED_SHORT,
+    IS_MARKED,
+    NO_LANES,
+    OPERATOR_SHIFT,
+    RECEIVER_SHIFT,
+    TO_ALL,
+)
 from hostagent.rackserver.frames.tx_slots import take_tx_slot
 from hostagent.rackserver.records import (
     CHILD_BYTES,
@@ -54,11 +62,14 @@ def begin_answer(server: Any, job: Any, bit: int, what: int, about: int, is_shor
 @njit(forceinline=True)
 def answer_child(server: Any, job: Any, bit: int, what: int, about: int, payload: int) -> None:
     """One answer. ``what`` and ``about`` as in ``answer``."""
-    is_short = what & NO_LANES != 0 and job.short_allowed != 0 and job.elsewhere == 0
+    is_asked_short = what & IS_ASKED_SHORT != 0
+    is_short = is_asked_short or (what & NO_LANES != 0 and job.short_allowed != 0 and job.elsewhere == 0)
     cell = begin_answer(server, job, bit, what, about, is_short)
     if cell == 0:
         return
-    if not is_short and what & NO_LANES:
+    if is_asked_short:
+        store_u8(cell + FLAGS_AT, 0, FLAG_SHORT_RESULT)
+    elif not is_short and what & NO_LANES:
         store_u8(cell + FLAGS_AT, 0, FLAG_NO_DATA)
     end_answer(server, job, bit, cell, is_short, payload)
 

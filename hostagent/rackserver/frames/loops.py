@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
 from emulator.native.memory import (
     load_be16,
@@ -27,7 +28,7 @@ from emulator.native.memory import (
 from emulator.native.pages import CACHE_LINE_BYTES
 from emulator.native.syscalls import monotonic_ns
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
-from hostagent.protocol.wire import FLAG_NO_DATA, LANES_AT
+from hostagent.protocol.wire import FLAG_NO_DATA, FLAG_SHORT_RESULT, LANES_AT
 from hostagent.protocol.worker.header import (
     CHILD_AT,
     CHUNK_AT,
@@ -323,12 +324,22 @@ def write_error(words: int, held: Any) -> None:
 
 
 @njit(forceinline=True)
+def mask_of(server: Any, job: Any, bit: int) -> Any:
+    """The bits that a child's contributions set."""
+    return child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).mask
+
+
+@njit(forceinline=True)
 def take(server: Any, core: int, job: Any, held: Any, index: int, bit: int, frame: int, length: int) -> None:
     """A first copy."""
     counters = server.counters + core * server.counter_bytes
-    no_data = load_u8(frame + FLAGS_AT, 0) & FLAG_NO_DATA != 0
+    flags = load_u8(frame + FLAGS_AT, 0)
+    no_data = flags & FLAG_NO_DATA != 0
     count(counters, job, bit, ACCEPTED_NO_DATA if no_data else ACCEPTED, length)
-    held.came |= child_at(server.children + (job.row * MAX_CHILDREN + bit) * CHILD_BYTES).mask
+    mask = mask_of(server, job, bit)
+    held.came |= mask
+    if flags & FLAG_SHORT_RESULT and job.tier == 0:
+        held.asked |= mask
     full = compiled_calls.full_bitmap(server, job, wide(held.chunk)) if job.tier else job.full
     is_last = held.came == full
     if is_marked(frame):
@@ -423,6 +434,11 @@ def settle_all(server: Any, core: int) -> None:
 def answer_result(server: Any, job: Any, core: int, held: Any, index: int, receiver: int, marked: Any) -> None:
     """A complete set's lanes, to the child with the bit ``receiver``, or TO_ALL; ``marked``: with a mark (ECN)."""
     lanes = server.sums + index * 4 * server.lanes if held.has_data else 0
-    short = held.short_result
+    short, asked = held.short_result, 0 if job.tier else held.asked
     about = held.operator, held.chunk, held.operation
-    compiled_calls.answer(server, job, core, RESULT, receiver, *about, lanes, short, marked)
+    left = job.copies if receiver == TO_ALL else wide(1) << receiver
+    while left != 0:
+        bit = trailing_zeros(left)
+        is_asked = asked & mask_of(server, job, bit) != 0
+        compiled_calls.answer(server, job, core, RESULT, bit, *about, lanes, short, marked, is_asked)
+        left &= left - 1

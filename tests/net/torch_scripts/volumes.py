@@ -81,7 +81,7 @@ def operations(count, dtype):
             dist.recv(tensor, 0)
 
     yield "all_reduce", lambda: dist.all_reduce(tensor), volumes.all_reduce(RANK)
-    yield "reduce", lambda: dist.reduce(tensor, 1), volumes.all_reduce(RANK)
+    yield "reduce", lambda: dist.reduce(tensor, 1), volumes.reduce(RANK, 1)
     yield "reduce_scatter", lambda: dist.reduce_scatter_tensor(tensor, parts), volumes.reduce_scatter(RANK)
     yield "broadcast", lambda: dist.broadcast(tensor, 1), volumes.broadcast(RANK, 1)
     yield "all_gather", lambda: dist.all_gather_into_tensor(parts, tensor), volumes.all_gather(RANK)

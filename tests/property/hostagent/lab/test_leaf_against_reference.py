@@ -18,7 +18,7 @@ from emulator.v1model.compiled import CompiledProgram, load
 from hostagent.controller.drivers.job import Child, JobConfig, Overflow, Parent
 from hostagent.protocol.counters import VERDICT_COLUMNS, Verdict
 from hostagent.protocol.frames import Addresses, Frame, build_frame
-from hostagent.protocol.wire import FLAG_NO_DATA, FORWARDED_KINDS, Header, Kind, Operator
+from hostagent.protocol.wire import FLAG_NO_DATA, FLAG_SHORT_RESULT, FORWARDED_KINDS, Header, Kind, Operator
 from hostagent.rackserver.core import RackServer
 from pspin_model.aggregator import PspinAggregator
 from tests.generators.aggregation_schedules import DESTINATION_BITS, essence, shortest
@@ -94,7 +94,7 @@ class Traffic:
             chunk,
             chunk // 4 + (rng.random() < (0.003 if kind == Kind.CONTRIBUTION else 0.1)),
             operator=operator,
-            flags=FLAG_NO_DATA if no_data else 0,
+            flags=(FLAG_NO_DATA if no_data else 0) | (FLAG_SHORT_RESULT if (chunk + number) % 3 == 0 else 0),
             peer=self._peer() if kind in FORWARDED_KINDS else 0,
         )
         lanes = np.frombuffer(rng.randbytes(4 * LANES), np.uint32).copy()

@@ -145,6 +145,7 @@ def test_every_field_is_what_was_written(tmp_path: Path) -> None:
         for field in HEADER:
             assert [int(text, 0) for text in found[f"netsum.{field.name}"]] == [getattr(written, field.name)], about
         assert found["netsum.flags.no_data"] == [str(written.flags & 1)], about
+        assert found["netsum.flags.short_result"] == [str(written.flags >> 1 & 1)], about
         expected = wanted(frame)
         names = {f"netsum.{each}" for each in expected}
         others = {f"netsum.{each}" for each, *_ in AFTER_HEADER} | {"netsum.lane"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from emulator.ports.spec import parse_port
 from hostagent.cli.aggregators.reference_core import ReferenceCore
 from hostagent.protocol.frames import Addresses, Frame, build_frame
 from hostagent.protocol.services.aggregator import AggregatorRefused, ChildTerms, JobTerms, ServiceTerms
-from hostagent.protocol.wire import FLAG_NO_DATA, Header, Kind, Operator
+from hostagent.protocol.wire import FLAG_NO_DATA, FLAG_SHORT_RESULT, LANE_BYTES, LANES_AT, Header, Kind, Operator
 from pspin_model.aggregator import PspinAggregator
 
 LANES, WINDOW = 64, 8
@@ -66,7 +67,7 @@ def contribution(sender: ChildTerms, number: int, values: np.random.Generator, *
     header = Header(Kind.CONTRIBUTION, TERMS.job, sender.child, TERMS.epoch, number, operation=9)
     header = replace(header, **change)
     lanes = values.integers(0, 1 << 32, LANES, np.uint64).astype(np.uint32)
-    if header.flags and number % 2:
+    if header.flags & FLAG_NO_DATA and number % 2:
         lanes = lanes[:0]
     addresses = Addresses(sender.mac, TERMS.aggregator_mac, sender.ip, TERMS.aggregator_ip)
     return build_frame(Frame(addresses, header, lanes, not sender.zero_checksum_allowed))
@@ -79,6 +80,8 @@ def drawn(rng: random.Random, values: np.random.Generator, lowest: int) -> tuple
     change: dict[str, int] = {"operator": operator}
     if operator == Operator.SUM and rng.random() < 0.3:
         change["flags"] = FLAG_NO_DATA
+    if rng.random() < 0.3:
+        change["flags"] = change.get("flags", 0) | FLAG_SHORT_RESULT
     if rng.random() < 0.1:
         change |= rng.choice(
             [{"epoch": 69}, {"job": 5}, {"child": 7}, {"kind": 1}, {"operator": 2}, {"chunk": lowest + 90}]
@@ -127,6 +130,20 @@ def test_a_batch_is_summed_to_the_same_bits_in_any_order() -> None:
         assert sum(cycles > 0 for cycles in told["core_busy_cycles"]) > 1
     assert results[0] == results[1]
     assert len(results[0]) == WINDOW * len(CHILDREN)
+
+
+def test_lanes_that_nobody_needs_are_neither_sent_nor_paid_for() -> None:
+    lanes_sent, cycles = [], []
+    for short in range(len(CHILDREN) + 1):
+        rig, values = Rig(PspinAggregator), np.random.default_rng(8)
+        for child in CHILDREN:
+            flags = FLAG_SHORT_RESULT if child.child < short else 0
+            answers = rig.answers([(child.port, contribution(child, TERMS.base, values, flags=flags))], 0)
+        lanes_sent.append(sum(len(frame) - LANES_AT for _, frame in answers) // LANE_BYTES)
+        cycles.append(float(rig.core.statistics()["handler_avg_cycles"]) * len(CHILDREN))  # type: ignore[arg-type]
+    assert lanes_sent == [LANES * full for full in (3, 2, 1, 0)]
+    # a lane that is sent is loaded, turned around and stored
+    assert all(more - less > 3 * LANES for more, less in itertools.pairwise(cycles))
 
 
 def test_sets_and_figures_outlive_the_clock_of_a_machine() -> None:

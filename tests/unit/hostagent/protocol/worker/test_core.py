@@ -80,11 +80,66 @@ def test_a_float_sum_costs_one_round_trip_for_exponents_and_one_for_data() -> No
 @pytest.mark.parametrize("short", [True, False])
 def test_a_rank_without_data_says_so(short: bool) -> None:
     lab = lab_of(seed=0 if short else 1)
-    nothing = operation_of(OperationKind.RAW, DType.UINT8, 4 * LANES, NOTHING, NOTHING)
-    lab.cores[0].submit(nothing)
+    moved = np.zeros(4 * LANES, np.uint8)
+    lab.cores[0].submit(operation_of(OperationKind.RAW, DType.UINT8, moved.size, NOTHING, whole(moved)))
     [frame] = frames_of(lab.cores[0])
     assert frame.header.flags == wire.FLAG_NO_DATA
     assert len(frame.lanes) == (0 if short else LANES)
+
+
+@pytest.mark.parametrize("shortens", [True, False])
+def test_a_rank_needs_no_lanes_of_chunks_that_are_all_its_own(shortens: bool) -> None:
+    lab = lab_of(workers=2)
+    lab.aggregator.shortens_results = shortens
+    own_bytes = 6 * LANES  # a chunk and a half
+    values, targets = np.arange(2 * own_bytes, dtype=np.uint8), [np.zeros(2 * own_bytes, np.uint8) for _ in range(2)]
+    for rank, core in enumerate(lab.cores):
+        part = Span(values.ctypes.data + rank * own_bytes, rank * own_bytes, own_bytes)
+        core.submit(operation_of(OperationKind.RAW, DType.UINT8, values.size, part, whole(targets[rank])))
+    flags = [[frame.header.flags for frame in frames_of(core)] for core in lab.cores]
+    own, others = wire.FLAG_SHORT_RESULT, wire.FLAG_NO_DATA
+    assert flags == [[own, others, 0], [others, own, 0]]  # chunks 0, 2 and 1: in turn from both halves
+    lab.now_ns = 100 * TICK_NS
+    exchange(lab)
+    assert lab.finished == [1, 1]
+    assert [(target == values).all() for target in targets] == [True, True]
+
+
+@pytest.mark.parametrize("dtype", [DType.INT32, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16])
+@pytest.mark.parametrize("shortens", [True, False])
+def test_a_rank_needs_no_lanes_of_sums_that_it_does_not_want(shortens: bool, dtype: DType) -> None:
+    lab = lab_of(workers=2, window=8)
+    lab.aggregator.shortens_results = shortens
+    count = 40 * LANES
+    kind = {DType.INT32: np.int32, DType.FLOAT32: np.float32, DType.FLOAT64: np.float64, DType.BFLOAT16: np.uint16}
+    values = np.ones(count, kind[dtype])
+    if dtype is DType.BFLOAT16:
+        values[:] = 0x3F80
+    elif dtype is not DType.INT32:
+        values[3] = np.inf  # a flagged chunk, and so a tail, or another form
+    outputs = [np.zeros(count, kind[dtype]) for _ in range(2)]
+    halves = [Span(output.ctypes.data, rank * count // 2, count // 2) for rank, output in enumerate(outputs)]
+    for core, half in zip(lab.cores, halves, strict=True):
+        core.submit(operation_of(OperationKind.SUM, dtype, count, whole(values), half))
+    exchange(lab, 10_000)
+    assert lab.finished == [1, 1]
+    expected = (values + values) if dtype is not DType.BFLOAT16 else np.full(count, 0x4000, np.uint16)
+    for rank, output in enumerate(outputs):
+        assert (output[: count // 2] == expected[rank * count // 2 :][: count // 2]).all()
+        assert (output[count // 2 :] == 0).all()
+
+
+def test_a_result_without_lanes_that_was_not_asked_for_is_rejected() -> None:
+    lab = lab_of(workers=1)
+    core = lab.cores[0]
+    core.submit(sum_of(np.ones(LANES, np.int32)))
+    [sent] = core.transmit(0)
+    [(_, answer)] = lab.aggregator.receive(0, sent)
+    result = parse_frame(answer)
+    header = dataclasses.replace(result.header, flags=wire.FLAG_SHORT_RESULT)
+    short = build_frame(dataclasses.replace(result, header=header, lanes=result.lanes[:0]))
+    assert core.receive(short, 1) == "length"
+    assert core.receive(answer, 2) == ""
 
 
 def test_window_and_run_ahead() -> None:

@@ -40,3 +40,12 @@ def test_groups_are_two_windows_where_frames_are_those_of_links() -> None:
     assert [plan.group_size(256, window) for window in (8, 32, 64, 128, 256)] == [64, 64, 128, 256, 256]
     assert [plan.group_size(1024, window) for window in (8, 32, 64, 128, 256)] == [64, 64, 64, 128, 256]
     assert plan.group_size(16, 128) == 16
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+@pytest.mark.parametrize("chunks", [1, 2, 3, 7, 8, 9, 64, 100])
+def test_moved_bytes_are_taken_in_turn_from_each_ranks_part(chunks: int, ranks: int) -> None:
+    part = plan.group_count(chunks, ranks)
+    parts = [list(range(first, min(first + part, chunks))) for first in range(0, chunks, part)]
+    order = [members[turn] for turn in range(part) for members in parts if turn < len(members)]
+    assert [plan.moved_index(position, chunks, part) for position in range(chunks)] == order
