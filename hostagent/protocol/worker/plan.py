@@ -9,6 +9,8 @@ are taken in turn from as many parts as there are ranks: of an allgather all ran
 
 from __future__ import annotations
 
+from typing import Any
+
 from emulator.native.jit import njit
 
 LEAST_GROUP, LARGEST_GROUP = 64, 256
@@ -49,7 +51,7 @@ def grouped_part(position: int, chunks: int, group: int) -> tuple[bool, int]:
 
 
 @njit
-def moved_index(position: int, chunks: int, part: int) -> int:
+def moved_index(position: int, chunks: int, part: int) -> Any:
     """The chunk at one position in the order that takes the first of each part, then the second of each, and so on.
 
     ``part``: chunks of a part; the last one may have fewer, and there may be fewer parts than ranks.
