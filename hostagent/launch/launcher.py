@@ -66,6 +66,8 @@ class RunOptions:
     arguments: tuple[str, ...] = ()
     command: str = "netsum run"
     """Whose messages they are."""
+    opening: str = ""
+    """What is said once nothing speaks against the run."""
     aggregator: str = "p4"
     """See `aggregators.choose`."""
     lanes: int = DEFAULT_LANES
@@ -130,6 +132,8 @@ def run_training(options: RunOptions) -> int:
     except LaunchError as error:
         print(f"{options.command}: {error}", file=sys.stderr)
         return REFUSED_STATUS
+    if options.opening:
+        print(f"{options.command}: {options.opening}", file=sys.stderr, flush=True)
     try:
         with _signals_raise(), run_folder() as folder:
             return _Run(options, faults, folder).run()

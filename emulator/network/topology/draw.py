@@ -23,11 +23,14 @@ MARGIN, TITLE, LEGEND_LINE, STUB = 0.5, 0.3, 0.22, 0.4
 
 
 def check_picture(path: str | Path) -> None:
-    """Raises TopologyError for a file name without an image format's suffix; call it before the work is done."""
+    """Raises TopologyError for a file name without an image format's suffix or without a folder; call it before the
+    work is done."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     if Path(path).suffix.removeprefix(".") not in FigureCanvasAgg.get_supported_filetypes():
         raise TopologyError(f"{path}: a picture's name ends in .png, .svg or .pdf")
+    if not Path(path).parent.is_dir():
+        raise TopologyError(f"{path}: there is no folder {Path(path).parent}")
 
 
 def draw(topology: Topology, path: str | Path) -> None:

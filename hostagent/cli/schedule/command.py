@@ -82,8 +82,10 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     """
     from emulator.network.schedule.generators import GENERATORS
     from emulator.network.schedule.grids import GRID_GENERATORS
+    from emulator.network.schedule.parts import ScheduleError
     from emulator.network.schedule.verify import verify
     from emulator.network.topology.files import read_topology
+    from emulator.network.topology.parts import TopologyError
     from hostagent.launch.terminal import amount, progress
 
     check_name(output, "-o/--output")
@@ -91,7 +93,12 @@ def build(algorithm: str, topology: Path, *, size: str = "1MiB", output: Path) -
     if algorithm not in builders:
         raise UsageError(f"{algorithm!r}: choose one of {', '.join(builders)}", "ALGORITHM")
     with progress(f"building {algorithm}") as update:
-        schedule = builders[algorithm](read_topology(topology), parse_size(size))
+        network = read_topology(topology)
+        try:
+            schedule = builders[algorithm](network, parse_size(size))
+        except TopologyError as error:
+            place = f"--size {size}" if error.place == ("size",) else f"{algorithm} on {topology}"
+            raise ScheduleError(f"{place}: {error.text}") from None
         update(description=f"verifying {amount(len(schedule), 'task')}")
         verify(schedule)
         update(description=f"writing {amount(len(schedule), 'task')}")
@@ -298,16 +305,16 @@ def run(
             lanes=lanes,
             impairments=impair,
             command="netsum schedule run",
+            opening=f"{schedule.ranks} ranks and a switch start",
         )
         if not all_switches:
-            _say(f"{schedule.ranks} ranks and a switch start")
             return run_training(options)
         from hostagent.collectives.execute.executor import ranks_of, tasks_of_switches, tree_of_switches
         from hostagent.protocol.tree import tree_text
 
         if tree := tree_of_switches(schedule):
-            _say(f"a tree of switches starts ({tree_text(tree)}), then {schedule.ranks} ranks")
-            return run_training(replace(options, tree=tree))
+            opening = f"a tree of switches starts ({tree_text(tree)}), then {schedule.ranks} ranks"
+            return run_training(replace(options, tree=tree, opening=opening))
         with _naming(file):
             members = {name: ranks_of(schedule, tasks) for name, tasks in tasks_of_switches(schedule).items()}
         _say(f"{len(members)} switches start, then {schedule.ranks} ranks")
@@ -315,7 +322,8 @@ def run(
             with running_switches([len(each) for each in members.values()], lanes, impair) as running:
                 places = [f"{name}={each.address}" for name, each in zip(members, running, strict=True)]
                 arguments = (*options.arguments, *places)
-                return run_training(replace(options, arguments=arguments, controller=running[0].address))
+                controller = running[0].address
+                return run_training(replace(options, arguments=arguments, controller=controller, opening=""))
         except LaunchError as error:
             _say(str(error))
             return 1

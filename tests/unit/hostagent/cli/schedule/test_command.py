@@ -60,7 +60,7 @@ def test_what_takes_long_is_said_on_a_terminal(folder, monkeypatch):
 def test_too_many_tasks(folder, capsys):
     write_topology(star(4096), "large.yaml")
     assert run(["schedule", "build", "ring", "large.yaml", "-o", "large.json"]) == 2
-    assert "tasks: 33,546,240 tasks are too many: at most 8,388,608" in capsys.readouterr().err
+    assert "ring on large.yaml: 33,546,240 tasks are too many: at most 8,388,608" in capsys.readouterr().err
 
 
 def test_what_is_printed(folder, capsys):
@@ -94,7 +94,7 @@ def test_a_wrong_schedule_is_refused_with_its_file_and_task(folder, capsys, comm
     [
         (["build", "star", "net.yaml", "-o", "x.json"], "choose one of ring"),
         (["show", "x.json", "--gantt", "x.foo"], "x.foo: a picture's name ends in .png, .svg or .pdf"),
-        (["build", "ring", "net.yaml", "--size", "7", "-o", "x.json"], "size: 7 bytes are too few for 4 chunks"),
+        (["build", "ring", "net.yaml", "--size", "7", "-o", "x.json"], "--size 7: 7 bytes are too few for 4 chunks"),
         (["show", "none.json"], "none.json: No such file"),
         (["show", "ring.json", "--size", "4"], "--size: ring.json has its own"),
         (["show", "ring.xml"], "--topology: ring.xml has none"),
