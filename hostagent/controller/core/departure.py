@@ -97,10 +97,16 @@ def free_slots(world: World, job: Job) -> None:
 
 
 def forget_process(world: World, token: int) -> None:
-    """A process without stream gives its port back, unless a job may need its contributions again."""
+    """A process without stream gives its port back, unless a job may need its contributions again. Of one that has left
+    a job before all ranks came there are none, but the others may come yet: it stays known, without a port."""
     process = world.processes.get(token)
-    needed = any(job.state is not JobState.FAILED or member.takes_part for job, member in world.jobs_of(token))
-    if process is not None and process.connection is None and not needed:
+    if process is None or process.connection is not None:
+        return
+    jobs = [
+        (job, member) for job, member in world.jobs_of(token) if job.state is not JobState.FAILED or member.takes_part
+    ]
+    if all(job.state is JobState.GATHERING and not member.takes_part for job, member in jobs):
         world.ports.release(token)
-        del world.processes[token]
+        if not jobs:
+            del world.processes[token]
         save(world)

@@ -482,6 +482,23 @@ def test_a_port_is_free_again_when_its_process_has_gone() -> None:
     running(lab, lab.group(2, "next"), "next")
 
 
+def test_a_port_is_free_again_when_its_process_has_left_a_group_that_not_all_have_joined() -> None:
+    """The group itself is kept for those who may come."""
+    lab = Laboratory(ports=2)
+    old = lab.group(2)
+    running(lab, old)
+    old[0].join("pair", 0, 2)
+    lab.run(SECOND_NS)
+    for rank, group in ((old[0], "pair"), (old[0], "world"), (old[1], "world")):
+        rank.leave(group)
+    lab.run(SECOND_NS)
+    for rank in old:
+        rank.goodbye()
+    lab.run(SECOND_NS)
+    running(lab, lab.group(2, "next"), "next")
+    assert "pair" in [job.label for job in lab.core.world.jobs.values()]
+
+
 def test_ports_of_processes_that_are_away_are_waited_for() -> None:
     lab = Laboratory(ports=2)
     old = lab.group(2)
