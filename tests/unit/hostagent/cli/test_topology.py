@@ -115,4 +115,4 @@ def test_a_picture_in_a_folder_that_is_missing(tmp_path: Path) -> None:
     assert parse_topology(path.read_text()).name == "star-2"
     result = netsum("topology", "draw", path, "-o", tmp_path / "none" / "net.png")
     assert result.exit_code == 2
-    assert "No such file or directory." in result.stderr
+    assert "there is no folder" in result.stderr
