@@ -28,6 +28,9 @@ def main() -> None:
     case, rank = CASES[os.environ["CASE"]], int(os.environ["RANK"])
     dist.init_process_group("netsum", timeout=timedelta(seconds=60))
     dist.barrier()
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"rank {rank} began", "")
+    store.wait([f"rank {each} began" for each in range(SIZE)])  # nobody is in the barrier when the trouble comes
     if case.times_out:
         dist.group.WORLD.set_timeout(timedelta(seconds=TIMEOUT_S))
     error = ""
