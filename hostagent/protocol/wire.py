@@ -22,7 +22,7 @@ NETSUM_VERSION = 2
 FLAG_NO_DATA = 1
 """Flag of a contribution that is counted without being added."""
 FLAG_SHORT_RESULT = 2
-"""Flag of a contribution whose sender needs no lanes of the result, and of a result without lanes for that reason."""
+"""Flag of a contribution: its sender needs no lanes of the result. Flag of a result: it has none, as was asked."""
 
 NEARBY_SLOTS = 8
 """Reported in a result: 1, 2, 4 ... 128 before its own, two bits each in ``peer``, the nearest one's lowest."""

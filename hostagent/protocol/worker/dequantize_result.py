@@ -77,7 +77,7 @@ def store_lanes(core_address: int, operation_address: int, part: int, index: int
 
 @njit
 def keep_own(operation: Any, index: int) -> None:
-    """From the input to the output, if they are not the same memory: of a chunk whose elements are all this rank's."""
+    """Copy a chunk that is all this rank's own from input to output, unless both are the same memory."""
     if operation.kind != RAW:
         return
     first, count = chunk_span(operation, index)
