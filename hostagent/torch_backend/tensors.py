@@ -92,9 +92,8 @@ class Reduction:
         return (_NETWORK_OF_BOOL if dtype is torch.bool else _NETWORK).get(self.name)
 
     def sums_in_blocks(self, dtype: torch.dtype) -> bool:
-        """Whether it is a sum in block floating point (PROTOCOL.md, section 8.1)."""
-        is_sum = dtype in SMALL_FLOATS and not self.exact and self.kind_for(dtype) is OperationKind.SUM
-        return is_sum and not self.packs(dtype)
+        """Whether it is a sum in block floating point (PROTOCOL.md, sections 8.1 and 8.10)."""
+        return dtype in SMALL_FLOATS and not self.exact and self.kind_for(dtype) is OperationKind.SUM
 
     def packs(self, dtype: torch.dtype) -> bool:
         """Whether two elements share a lane."""

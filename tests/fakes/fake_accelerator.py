@@ -182,3 +182,9 @@ class _QueuedKernels:
 
     def dequantize(self, *arguments: Any) -> None:
         self._device.queue(lambda: self._kernels.dequantize(*arguments))
+
+    def pack(self, *arguments: Any) -> None:
+        self._device.queue(lambda: self._kernels.pack(*arguments))
+
+    def unpack(self, *arguments: Any) -> None:
+        self._device.queue(lambda: self._kernels.unpack(*arguments))

@@ -1,8 +1,8 @@
 """Block floating point on a device: exponents of chunks, elements to int32 lanes, summed lanes to elements.
 
-The same bits as `protocol.quantizer.blocks` for finite numbers (PROTOCOL.md, section 8.1). Everything is calculated in
-float64, in which products with the scale are exact, so that there is one path for all scales. Lanes are in the
-machine's byte order here.
+The same bits as `protocol.quantizer.blocks` and, with two elements in a lane, `packed` for finite numbers (PROTOCOL.md,
+sections 8.1 and 8.10). Everything is calculated in float64, in which products with the scale are exact, so that there
+is one path for all scales. Lanes are in the machine's byte order here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import torch
 from torch import Tensor
 
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, LEAD_BITS
+from hostagent.protocol.quantizer.packed import SUM_BITS
 
 INFINITY_BITS = 0x7F800000
 SMALLEST_NORMAL_BITS = 0x00800000
+HALF_BITS = 16
+"""Of a lane with two elements."""
 
 
 class BlockKernels(Protocol):
@@ -32,6 +35,20 @@ class BlockKernels(Protocol):
     ) -> None:
         """Summed lanes, divided by ``divisor``, to ``out`` of a float type, rounded once."""
 
+    def pack(self, values: Tensor, exponents: Tensor, chunk: int, workers_log2: int, out: Tensor) -> None:
+        """As ``quantize``, two elements in a lane: ``out`` has `lanes_of` lanes."""
+
+    def unpack(
+        self, lanes: Tensor, exponents: Tensor, chunk: int, workers_log2: int, divisor: int, out: Tensor
+    ) -> None:
+        """As ``dequantize``, of lanes with two elements each."""
+
+
+def lanes_of(elements: int, chunk: int) -> int:
+    """How many lanes packed elements take: of a last chunk that has fewer elements, all its first half's."""
+    whole = elements // chunk
+    return whole * (chunk // 2) + min(elements - whole * chunk, chunk // 2)
+
 
 class TorchKernels:
     """In torch's operations, for any device."""
@@ -44,25 +61,56 @@ class TorchKernels:
             _exponents_of(values[whole * chunk :].view(1, -1), out[whole:])
 
     def quantize(self, values: Tensor, exponents: Tensor, chunk: int, workers_log2: int, out: Tensor) -> None:
-        scale = _power_of_two((LEAD_BITS - workers_log2) - exponents.long()).masked_fill_(exponents == EXPONENT_ZERO, 0)
-        for part, lanes, scales in zip(
-            _rows(values, chunk), _rows(out, chunk), _split(scale, values, chunk), strict=True
+        for number, lanes in zip(
+            _numbers(values, exponents, chunk, LEAD_BITS - workers_log2), _rows(out, chunk), strict=True
         ):
-            lanes.copy_(part.double().mul_(scales).round_())
+            lanes.copy_(number)
 
     def dequantize(
         self, lanes: Tensor, exponents: Tensor, chunk: int, workers_log2: int, divisor: int, out: Tensor
     ) -> None:
-        unit = _power_of_two(exponents.long() - (LEAD_BITS - workers_log2)).masked_fill_(exponents == EXPONENT_ZERO, 0)
-        for part, values, units in zip(_rows(lanes, chunk), _rows(out, chunk), _split(unit, lanes, chunk), strict=True):
-            exact = part.double().mul_(units).div_(divisor)
-            values.copy_(exact.float() if out.dtype is torch.float32 else _rounded_to_odd(exact))
+        _to_elements(_rows(lanes, chunk), exponents, chunk, LEAD_BITS - workers_log2, divisor, out)
+
+    def pack(self, values: Tensor, exponents: Tensor, chunk: int, workers_log2: int, out: Tensor) -> None:
+        lead, half = SUM_BITS - workers_log2, chunk // 2
+        for number, lanes in zip(
+            _numbers(values, exponents, chunk, lead), _rows(out, half, values.numel() // chunk), strict=True
+        ):
+            whole = number.clamp_(max=(1 << lead) - 1).int()
+            lanes.copy_(whole[:, :half])
+            upper = whole[:, half:]
+            lanes[:, : upper.shape[1]] += upper << HALF_BITS
+
+    def unpack(
+        self, lanes: Tensor, exponents: Tensor, chunk: int, workers_log2: int, divisor: int, out: Tensor
+    ) -> None:
+        sums = []
+        for lane, like in zip(_rows(lanes, chunk // 2, out.numel() // chunk), _rows(out, chunk), strict=True):
+            lower = (lane << HALF_BITS) >> HALF_BITS
+            upper = (lane - lower) >> HALF_BITS
+            sums.append(torch.cat([lower, upper], 1)[:, : like.shape[1]])
+        _to_elements(sums, exponents, chunk, SUM_BITS - workers_log2, divisor, out)
 
 
-def _rows(flat: Tensor, chunk: int) -> list[Tensor]:
-    """The full chunks as rows, and what is left as one."""
-    whole = flat.numel() // chunk * chunk
-    parts = [flat[:whole].view(-1, chunk), flat[whole:].view(1, -1)]
+def _numbers(values: Tensor, exponents: Tensor, chunk: int, lead: int) -> list[Tensor]:
+    """Elements times 2^(lead - exponent), rounded to integers, in float64 and in ``_rows``."""
+    scale = _power_of_two(lead - exponents.long()).masked_fill_(exponents == EXPONENT_ZERO, 0)
+    pairs = zip(_rows(values, chunk), _split(scale, values, chunk), strict=True)
+    return [part.double().mul_(scales).round_() for part, scales in pairs]
+
+
+def _to_elements(sums: list[Tensor], exponents: Tensor, chunk: int, lead: int, divisor: int, out: Tensor) -> None:
+    """The inverse, divided by ``divisor``."""
+    unit = _power_of_two(exponents.long() - lead).masked_fill_(exponents == EXPONENT_ZERO, 0)
+    for part, values, units in zip(sums, _rows(out, chunk), _split(unit, out, chunk), strict=True):
+        exact = part.double().mul_(units).div_(divisor)
+        values.copy_(exact.float() if out.dtype is torch.float32 else _rounded_to_odd(exact))
+
+
+def _rows(flat: Tensor, chunk: int, whole: int | None = None) -> list[Tensor]:
+    """The full chunks as rows, or the first ``whole`` of them, and what is left as one."""
+    end = (flat.numel() // chunk if whole is None else whole) * chunk
+    parts = [flat[:end].view(-1, chunk), flat[end:].view(1, -1)]
     return [part for part in parts if part.numel()]
 
 

@@ -1,8 +1,8 @@
 """Sums of floats that are quantized on the device: the host moves int32 lanes.
 
-As PROTOCOL.md, section 8.1, with two operations in place of one: MAX of the chunks' exponents, then SUM of the lanes.
-The same chunks, exponents and lanes, and so the same bits as the sum of a tensor in host memory. Where a chunk is not
-finite on any rank (which all ranks see by the exponents), the whole sum is made by the hosts as usual.
+As PROTOCOL.md, sections 8.1 and 8.10, with two operations in place of one: MAX of the chunks' exponents, then SUM of
+the lanes. The same chunks, exponents and lanes, and so the same bits as the sum of a tensor in host memory. Where a
+chunk is not finite on any rank (which all ranks see by the exponents), the whole sum is made by the hosts as usual.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from torch import Tensor
 
 from hostagent.protocol.operation import Operation, OperationKind, Span
 from hostagent.protocol.quantizer.blocks import EXPONENT_NOT_FINITE, EXPONENT_ZERO, log2_ceiling
+from hostagent.protocol.quantizer.packed import LARGEST_JOB
 from hostagent.protocol.worker.dequantize_result import LARGEST_EXPONENT, LEAST_EXPONENT
+from hostagent.torch_backend.device.block_kernels import lanes_of
 from hostagent.torch_backend.device.host_memory import Event
 from hostagent.torch_backend.device.transfer import Start, Transfer, pieces_of
 
@@ -36,25 +38,31 @@ class BlockSum:
         self._whole = whole
         self._workers_log2 = log2_ceiling(workers)
         self._divisor = workers if whole.average else 1
+        self._packed = whole.packed and workers <= LARGEST_JOB
 
     def begin(self, ticket: Start) -> None:
         """See `transfer.Transfer.begin`."""
-        self._chunk = ticket.lanes()
+        self._chunk = ticket.lanes() * (2 if self._packed else 1)
         agreed = self._agree(ticket)
         if (agreed == EXPONENT_NOT_FINITE).any():
             self._begin_on_host(ticket)
             return
         special = agreed == EXPONENT_ZERO  # anything else that is no exponent is taken as the nearest that is
         agreed.clamp_(LEAST_EXPONENT, LARGEST_EXPONENT).masked_fill_(special, EXPONENT_ZERO)
-        lanes = self._transfer.host(self._source.numel(), torch.int32)
-        pieces = pieces_of(self._source.numel(), LANE_BYTES, self._chunk)
+        lanes = self._transfer.host(self._lanes(self._source.numel()), torch.int32)
+        pieces = pieces_of(self._source.numel(), LANE_BYTES // (2 if self._packed else 1), self._chunk)
+        parts = [lanes[self._lanes(first) : self._lanes(end)] for first, end in pieces]
         with self._device.use(self._transfer.stream):
             self._exponents = self._on_device(agreed)
-            copied = [self._quantize(lanes, *piece) for piece in pieces]
-        for (first, end), event in zip(pieces, copied, strict=True):
+            copied = [self._quantize(part, *piece) for part, piece in zip(parts, pieces, strict=True)]
+        for part, piece, event in zip(parts, pieces, copied, strict=True):
             event.synchronize()
-            operation = self._operation("lanes", OperationKind.SUM, lanes[first:end])
-            ticket.submit(operation, functools.partial(self._arrive, lanes, first, end))
+            operation = self._operation("lanes", OperationKind.SUM, part)
+            ticket.submit(operation, functools.partial(self._arrive, part, *piece))
+
+    def _lanes(self, elements: int) -> int:
+        """Of the first elements."""
+        return lanes_of(elements, self._chunk) if self._packed else elements
 
     def _agree(self, ticket: Start) -> Tensor:
         """The largest exponent of each chunk on any rank, in host memory."""
@@ -70,7 +78,7 @@ class BlockSum:
 
     def _operation(self, what: str, kind: OperationKind, host: Tensor) -> Operation:
         whole = Span(host.data_ptr(), 0, host.numel())
-        name = f"{self._whole.collective} {what} of {self._whole.dtype}"
+        name = f"{self._whole.collective} {what} of {'packed ' if self._packed else ''}{self._whole.dtype}"
         return Operation(name, kind, "int32", LANE_BYTES, host.numel(), whole, whole)
 
     def _on_device(self, host: Tensor) -> Tensor:
@@ -82,17 +90,20 @@ class BlockSum:
         return self._exponents[first // self._chunk : (end + self._chunk - 1) // self._chunk]
 
     def _quantize(self, host: Tensor, first: int, end: int) -> Event:
-        lanes = torch.empty(end - first, dtype=torch.int32, device=self._source.device)
-        exponents = self._exponents_of(first, end)
-        self._device.kernels.quantize(self._source[first:end], exponents, self._chunk, self._workers_log2, lanes)
-        self._device.copy(host[first:end], lanes)
+        """Queue the lanes of elements ``first`` to ``end``, to host memory."""
+        kernels = self._device.kernels
+        lanes = torch.empty(host.numel(), dtype=torch.int32, device=self._source.device)
+        to_lanes = kernels.pack if self._packed else kernels.quantize
+        to_lanes(self._source[first:end], self._exponents_of(first, end), self._chunk, self._workers_log2, lanes)
+        self._device.copy(host, lanes)
         return self._device.record()
 
     def _arrive(self, host: Tensor, first: int, end: int) -> None:
-        lanes, exponents = self._on_device(host[first:end]), self._exponents_of(first, end)
-        self._device.kernels.dequantize(
-            lanes, exponents, self._chunk, self._workers_log2, self._divisor, self._target[first:end]
-        )
+        """Queue the result of those elements, from their summed lanes."""
+        kernels = self._device.kernels
+        lanes, exponents = self._on_device(host), self._exponents_of(first, end)
+        to_elements = kernels.unpack if self._packed else kernels.dequantize
+        to_elements(lanes, exponents, self._chunk, self._workers_log2, self._divisor, self._target[first:end])
         self._device.keep(self._target)
 
     def _begin_on_host(self, ticket: Start) -> None:

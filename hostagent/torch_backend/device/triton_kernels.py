@@ -13,6 +13,8 @@ import triton.language as tl
 from torch import Tensor
 
 from hostagent.protocol.quantizer.blocks import LEAD_BITS
+from hostagent.protocol.quantizer.packed import SUM_BITS
+from hostagent.torch_backend.device.block_kernels import lanes_of
 
 BLOCK = 1024
 """Elements of one program."""
@@ -70,41 +72,72 @@ def _power_of_two(exponent):
 
 
 @triton.jit
-def _quantize(values, exponents, out, count, chunk, lead, BLOCK: tl.constexpr):
-    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = mine < count
-    exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
-    value = _widened(tl.load(values + mine, mask=inside, other=0.0)).to(tl.float64)
+def _number(values, place, inside, exponent, lead):
+    """An element as an integer under its chunk's scale."""
+    value = _widened(tl.load(values + place, mask=inside, other=0.0)).to(tl.float64)
     scale = tl.where(exponent == ZERO, 0.0, _power_of_two(lead - exponent.to(tl.int64)))
-    rounded = (value * scale + ROUNDER).to(tl.int64, bitcast=True)
-    tl.store(out + mine, rounded.to(tl.int32), mask=inside)
+    return (value * scale + ROUNDER).to(tl.int64, bitcast=True).to(tl.int32)
 
 
-@triton.jit(do_not_specialize=["divisor"])
-def _dequantize(
-    lanes,
-    exponents,
-    out,
-    count,
-    chunk,
-    lead,
-    divisor,
-    TO_ODD: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = mine < count
-    exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
-    lane = tl.load(lanes + mine, mask=inside, other=0).to(tl.float64)
+@triton.jit
+def _element(number, exponent, lead, divisor, TO_ODD: tl.constexpr):
+    """The inverse, divided: float32."""
     unit = tl.where(exponent == ZERO, 0.0, _power_of_two(exponent.to(tl.int64) - lead))
-    exact = lane * unit / divisor.to(tl.float64)
+    exact = number.to(tl.float64) * unit / divisor.to(tl.float64)
     nearest = exact.to(tl.float32)
     if TO_ODD:
         back = nearest.to(tl.float64)
         bits = nearest.to(tl.int32, bitcast=True)
         below = tl.where(tl.abs(back) > tl.abs(exact), bits - 1, bits)
         nearest = tl.where(back == exact, bits, below | 1).to(tl.float32, bitcast=True)
-    tl.store(out + mine, _narrowed(nearest, out.dtype.element_ty), mask=inside)
+    return nearest
+
+
+@triton.jit
+def _quantize(values, exponents, out, count, chunk, lead, BLOCK: tl.constexpr):
+    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = mine < count
+    exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
+    tl.store(out + mine, _number(values, mine, inside, exponent, lead), mask=inside)
+
+
+@triton.jit(do_not_specialize=["divisor"])
+def _dequantize(lanes, exponents, out, count, chunk, lead, divisor, TO_ODD: tl.constexpr, BLOCK: tl.constexpr):
+    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = mine < count
+    exponent = tl.load(exponents + mine // chunk, mask=inside, other=0)
+    lane = tl.load(lanes + mine, mask=inside, other=0)
+    element = _element(lane, exponent, lead, divisor, TO_ODD)
+    tl.store(out + mine, _narrowed(element, out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _pack(values, exponents, out, count, lanes, half, lead, BLOCK: tl.constexpr):
+    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside, number = mine < lanes, mine // half
+    exponent = tl.load(exponents + number, mask=inside, other=0)
+    most = (1 << lead) - 1
+    lower = mine + number * half
+    upper = lower + half
+    low = tl.minimum(_number(values, lower, inside, exponent, lead), most)
+    high = tl.minimum(_number(values, upper, inside & (upper < count), exponent, lead), most)
+    tl.store(out + mine, low + (high << 16), mask=inside)
+
+
+@triton.jit(do_not_specialize=["divisor"])
+def _unpack(lanes, exponents, out, count, size, half, lead, divisor, BLOCK: tl.constexpr):
+    mine = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside, number = mine < size, mine // half
+    exponent = tl.load(exponents + number, mask=inside, other=0)
+    lane = tl.load(lanes + mine, mask=inside, other=0)
+    low = (lane << 16) >> 16
+    high = (lane - low) >> 16
+    lower = mine + number * half
+    upper = lower + half
+    dtype = out.dtype.element_ty
+    tl.store(out + lower, _narrowed(_element(low, exponent, lead, divisor, True), dtype), mask=inside)
+    within = inside & (upper < count)
+    tl.store(out + upper, _narrowed(_element(high, exponent, lead, divisor, True), dtype), mask=within)
 
 
 class TritonKernels:
@@ -125,3 +158,15 @@ class TritonKernels:
         count, lead, to_odd = lanes.numel(), LEAD_BITS - workers_log2, out.dtype is not torch.float32
         grid = (triton.cdiv(count, BLOCK),)
         _dequantize[grid](lanes, exponents, out, count, chunk, lead, divisor, TO_ODD=to_odd, BLOCK=BLOCK)
+
+    def pack(self, values: Tensor, exponents: Tensor, chunk: int, workers_log2: int, out: Tensor) -> None:
+        count, lanes = values.numel(), lanes_of(values.numel(), chunk)
+        grid = (triton.cdiv(lanes, BLOCK),)
+        _pack[grid](values, exponents, out, count, lanes, chunk // 2, SUM_BITS - workers_log2, BLOCK=BLOCK)
+
+    def unpack(
+        self, lanes: Tensor, exponents: Tensor, chunk: int, workers_log2: int, divisor: int, out: Tensor
+    ) -> None:
+        count, size = out.numel(), lanes_of(out.numel(), chunk)
+        grid = (triton.cdiv(size, BLOCK),)
+        _unpack[grid](lanes, exponents, out, count, size, chunk // 2, SUM_BITS - workers_log2, divisor, BLOCK=BLOCK)

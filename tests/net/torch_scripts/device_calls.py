@@ -13,17 +13,17 @@ import torch.distributed as dist
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
+from hostagent import Options
 from hostagent.torch_backend import plans
 from hostagent.torch_backend.device import accelerator, transfer
 from tests.fakes.fake_accelerator import FakeAccelerator
 
 KIND = sys.argv[1]
 IS_CUDA = KIND == "cuda"
+BACKEND = "cpu:netsum,cuda:netsum" if IS_CUDA else "netsum"
 if IS_CUDA:
     torch.cuda.set_device(0)
-    dist.init_process_group("cpu:netsum,cuda:netsum", device_id=torch.device("cuda", 0))
-else:
-    dist.init_process_group("netsum")
+dist.init_process_group(BACKEND, device_id=torch.device("cuda", 0) if IS_CUDA else None)
 RANK, SIZE = dist.get_rank(), dist.get_world_size()
 OP = dist.ReduceOp
 FAKE = FakeAccelerator(lazy=KIND == "lazy")
@@ -94,6 +94,12 @@ def check_reductions():
         beside(f"reduce_scatter {dtype}", dist.reduce_scatter_tensor, wild(dtype, 700), wild(dtype, 700 * SIZE))
     for dtype in (torch.float32, torch.float16):
         beside(f"all_reduce {dtype} not finite", dist.all_reduce, wild(dtype, 300_001, special=True))
+    packed = dist.new_group(backend=BACKEND, pg_options=Options(precision="packed"))
+    for dtype, operator in ((torch.bfloat16, OP.SUM), (torch.float16, OP.AVG)):
+        for special in (False, True):
+            values = wild(dtype, 300_001, special)
+            name = f"packed all_reduce {dtype}{' not finite' if special else ''}"
+            beside(name, lambda t, op=operator: dist.all_reduce(t, op, group=packed), values)
     doubled = dist._make_nccl_premul_sum(3.0)
     beside("all_reduce PREMUL_SUM", lambda t: dist.all_reduce(t, doubled), wild(torch.float32, 1000).clamp(-1e3, 1e3))
     if IS_CUDA:

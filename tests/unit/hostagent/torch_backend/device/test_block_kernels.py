@@ -17,7 +17,8 @@ from hostagent.protocol.quantizer.blocks import (
     quantize,
 )
 from hostagent.protocol.quantizer.floats import narrow, widen
-from hostagent.torch_backend.device.block_kernels import BlockKernels, TorchKernels
+from hostagent.protocol.quantizer.packed import largest_number, pack, packed_exponent, unpack
+from hostagent.torch_backend.device.block_kernels import BlockKernels, TorchKernels, lanes_of
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 CHUNK = 64
@@ -131,3 +132,55 @@ def test_results(kernel: BlockKernels, device: str, dtype: torch.dtype, divisor:
         narrow(number_of, held.ctypes.data, target, len(part))
     integer = torch.int32 if dtype is torch.float32 else torch.int16
     assert torch.equal(out.cpu().view(integer), expected.view(integer))
+
+
+TAILS = pytest.mark.parametrize("missing", [0, 5, CHUNK // 2, CHUNK - 1])
+"""How many elements the last chunk lacks: in its second half, all of that, all but one."""
+
+
+@KERNELS
+@TAILS
+@pytest.mark.parametrize("workers", [1, 2, 31])
+@pytest.mark.parametrize("dtype", FLOATS[1:])
+def test_packed_lanes(kernel: BlockKernels, device: str, dtype: torch.dtype, workers: int, missing: int) -> None:
+    count, k = 199 * CHUNK - missing, log2_ceiling(workers)
+    values = finite(dtype, 200, workers)[:count].clone()
+    values[20 * CHUNK : 21 * CHUNK] = 1 - torch.finfo(dtype).eps / 2  # of float16 and 31 ranks: rounded up to a power of two
+    agreed = [e if e == EXPONENT_ZERO else min(128, e + (i % 3)) for i, e in enumerate(host_exponents(values))]
+    agreed[20] = 0
+    lanes = torch.empty(lanes_of(count, CHUNK), dtype=torch.int32, device=device)
+    exponents = torch.tensor(agreed, dtype=torch.int32, device=device)
+    kernel.pack(values.to(device), exponents, CHUNK, k, lanes)
+    floats, expected = host_floats(values), np.zeros((len(agreed), CHUNK // 2), ">i4")
+    for number, exponent in enumerate(agreed):
+        part, wide = floats[number * CHUNK : (number + 1) * CHUNK], np.zeros(CHUNK, ">i4")
+        quantize(part.ctypes.data, wide.ctypes.data, len(part), packed_exponent(exponent), k)
+        pack(wide.ctypes.data, expected[number].ctypes.data, len(part), CHUNK // 2, k)
+    assert np.array_equal(lanes.cpu().numpy(), expected.reshape(-1)[: len(lanes)])
+    if dtype is torch.float16 and workers == 31:
+        assert expected[20, 0] == largest_number(k) * 0x10001
+
+
+@KERNELS
+@TAILS
+@pytest.mark.parametrize("divisor", [1, 3, 31])
+@pytest.mark.parametrize("dtype", FLOATS[1:])
+def test_packed_results(kernel: BlockKernels, device: str, dtype: torch.dtype, divisor: int, missing: int) -> None:
+    agreed = [EXPONENT_ZERO, *range(-148, 129)]
+    k, count, half = log2_ceiling(max(2, divisor)), len(agreed) * CHUNK - missing, CHUNK // 2
+    draw = np.random.default_rng(divisor)
+    lanes = draw.integers(-(2**31), 2**31, lanes_of(count, CHUNK)).astype(np.int32)
+    lanes[:half] = 0
+    out = torch.empty(count, dtype=dtype, device=device)
+    exponents = torch.tensor(agreed, dtype=torch.int32, device=device)
+    kernel.unpack(torch.from_numpy(lanes).to(device), exponents, CHUNK, k, divisor, out)
+    wire, expected = np.zeros((len(agreed), half), ">i4"), torch.empty(count, dtype=dtype)
+    wire.reshape(-1)[: len(lanes)] = lanes
+    for number, exponent in enumerate(agreed):
+        size = min(CHUNK, count - number * CHUNK)
+        wide, held = np.zeros(CHUNK, ">i4"), np.zeros(CHUNK, np.float32)
+        unpack(wire[number].ctypes.data, wide.ctypes.data, size, half)
+        dequantize_to_odd(wide.ctypes.data, held.ctypes.data, size, packed_exponent(exponent), k, divisor)
+        target = expected[number * CHUNK :].data_ptr()
+        narrow(int(DType[str(dtype).removeprefix("torch.").upper()]), held.ctypes.data, target, size)
+    assert torch.equal(out.cpu().view(torch.int16), expected.view(torch.int16))

@@ -89,11 +89,15 @@ def test_all_reduce_in_one_or_many_pieces(device, dtype, count, operator):
 
 
 @pytest.mark.parametrize("operator", [SUM, dist.ReduceOp.AVG])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_a_large_sum_of_floats_is_quantized_on_the_device(device, dtype, operator):
+@pytest.mark.parametrize(
+    ("dtype", "packed"),
+    [(torch.float32, False), (torch.float16, False), (torch.bfloat16, False), (torch.float16, True)],
+)
+def test_a_large_sum_of_floats_is_quantized_on_the_device(device, dtype, packed, operator):
     count = LEAST_ELEMENTS + 77
 
     def body(group, rank):
+        group._packed = packed
         tensor = produced(device, rank, count, dtype)
         work = group.allreduce([tensor], reduce_options(operator))
         assert work.wait()
@@ -103,7 +107,7 @@ def test_a_large_sum_of_floats_is_quantized_on_the_device(device, dtype, operato
     for result, _ in checked_with_seen(device, body):
         assert torch.equal(result, expected.to(dtype))
     kinds = {text.partition(",")[0] for text in checked_with_seen(device, body)[0][1]}
-    name = str(dtype).removeprefix("torch.")
+    name = "packed " * packed + str(dtype).removeprefix("torch.")
     assert kinds == {f"all_reduce exponents of {name}(MAX", f"all_reduce lanes of {name}(SUM"}
 
 
