@@ -13,6 +13,7 @@ LAUNCHES: dict[str, Sequence[str] | None] = {"gloo": None, "netsum": [], "netsum
 CALLS = {
     "float32": "all_reduce, float32",
     "bfloat16": "all_reduce, bfloat16",
+    "packed": "all_reduce, bfloat16, packed",
     "int32": "all_reduce, int32",
     "step": "DDP step, 103 MB of gradients",
 }
