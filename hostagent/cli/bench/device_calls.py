@@ -21,17 +21,16 @@ WIDTH, LAYERS, BATCH = 1792, 8, 64
 """Of the model: 25.7 million parameters, 103 MB of gradients in DDP's buckets of 25 MB."""
 
 
-def measure_device(size_bytes: int, repeats: int) -> dict[str, Any]:
-    """Median seconds from a call to the result on the GPU: of an all_reduce by type (``packed``: of bfloat16, in packed
-    sums where the backend has them), of a DDP step, and of the step without communication."""
+def measure_device(packed: Options | None, size_bytes: int, repeats: int) -> dict[str, Any]:
+    """Median seconds from a call to the result on the GPU: of an all_reduce by type, also of bfloat16 in a group with
+    the options ``packed``, of a DDP step, and of the step without communication."""
     device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
     torch.cuda.set_device(device)
     results: dict[str, Any] = {"device": torch.cuda.get_device_name(device)}
     for dtype in (torch.float32, torch.bfloat16, torch.int32):
         tensor = torch.ones(size_bytes // dtype.itemsize, dtype=dtype, device=device)
         results[str(dtype).removeprefix("torch.")] = _median_s(functools.partial(dist.all_reduce, tensor), repeats)
-    options = Options(precision="packed") if dist.get_backend() == "netsum" else None
-    group = dist.new_group(pg_options=options)
+    group = dist.new_group(pg_options=packed)
     tensor = torch.ones(size_bytes // torch.bfloat16.itemsize, dtype=torch.bfloat16, device=device)
     results["packed"] = _median_s(functools.partial(dist.all_reduce, tensor, group=group), repeats)
     torch.manual_seed(0)

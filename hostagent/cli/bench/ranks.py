@@ -205,9 +205,12 @@ def measure_collectives(backend: str, **settings: Any) -> dict[str, Any]:
 
 def measure_device(backend: str, **settings: Any) -> dict[str, Any]:
     """See `device_calls`."""
+    from hostagent import Options
     from hostagent.cli.bench import device_calls
 
-    return dict(device_calls.measure_device(**settings))
+    backend, _, quantizer = backend.partition("_")
+    packed = Options(precision="packed", quantizer=quantizer) if backend == "netsum" else None
+    return dict(device_calls.measure_device(packed, **settings))
 
 
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
