@@ -199,15 +199,16 @@ def pspin(*, as_json: bool = False) -> int:
 
 @command(
     repeated("-n", "--nproc", dest="ranks", type=integer(1, 64), help="Number of ranks. Repeatable. Default: 2, 4, 8."),
+    option("--size", metavar="SIZE", help="Size of the tensor."),
     AS_JSON,
 )
-def loss(*, ranks: list[int] | None = None, as_json: bool = False) -> int:
+def loss(*, ranks: list[int] | None = None, size: str = "2MiB", as_json: bool = False) -> int:
     """An allreduce on slow, long and lossy links, in virtual time, next to the same without loss.
 
     Example:
-      netsum bench loss -n 4
+      netsum bench loss -n 4 --size 16MiB
     """
-    return _run("virtual_time.loss", as_json, tuple(ranks or (2, 4, 8)))
+    return _run("virtual_time.loss", as_json, tuple(ranks or (2, 4, 8)), parse_size(size))
 
 
 @command(

@@ -34,7 +34,7 @@ from hostagent.protocol.worker.served_lanes import fill_served, store_served
 
 Array = np.ndarray[Any, Any]
 
-RUN_AHEAD_WINDOWS = 3
+RUN_AHEAD_WINDOWS = 7
 """How far beyond the lowest unfinished chunk a worker may go, in windows (PROTOCOL.md, section 6.2)."""
 SMALLEST_RING = 128
 """Chunks; a multiple of 64, the width of a bitmap's word, with room for the word that the lowest chunk begins in."""
@@ -141,6 +141,7 @@ class CoreMemory:
             "scratch": 8 * lanes,  # a packed chunk has two numbers for each lane
             "scratch_two": 8 * lanes,
             "digits": DIGITS_BYTES,
+            "unused_frames": 4 * ring,
         }
         places, total = {}, 64
         for name, size in sizes.items():
@@ -157,6 +158,8 @@ class CoreMemory:
         chunks_at = start + places["chunks"] - self._block.ctypes.data
         chunks: Array = self._block[chunks_at : chunks_at + sizes["chunks"]].view(CHUNK)
         chunks["number"] = -1
+        unused_at = start + places["unused_frames"] - self._block.ctypes.data
+        self._block[unused_at : unused_at + 4 * ring].view(np.int32)[:] = np.arange(ring)[::-1]
         self._write_templates(start + places["template"] - self._block.ctypes.data)
         core_resume(self.address, settings.epoch, settings.base, 0)
         self.record["resumptions"] = 0
@@ -176,13 +179,14 @@ class CoreMemory:
             "stride_bytes": stride_bytes,
             "posted": posted_address,
             "ring": ring,
+            "unused": ring,
             "state": FROZEN,
             "rto_ns": max(FIRST_RTO_NS, settings.minimum_rto_ns),
         }
         names = ("job", "child", "workers", "lanes", "window", "short_no_data", "checksum", "minimum_rto_ns", "share")
         others = ("largest_window", "operation_ring", "shorter_path_slots")
         values |= {name: int(getattr(settings, name)) for name in (*names, *others)}
-        values |= dict.fromkeys(("low", "floor", "top", "numbered_end"), settings.base)
+        values |= dict.fromkeys(("low", "floor", "top", "numbered_end", "retained"), settings.base)
         for name, value in values.items():
             self.record[name] = value
 

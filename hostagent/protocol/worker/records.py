@@ -65,9 +65,10 @@ CORE = np.dtype(
         # memory
         *_integers("address", "fill_function", "store_function", "served_fill_function", "served_store_function"),
         *_integers("pool", "stride_bytes", "posted", "ring", "chunks", "operations", "operation_ring", "completions"),
-        *_integers("ready", "blocked", "lists", "template", "scratch", "scratch_two", "digits"),
+        *_integers("ready", "blocked", "lists", "template", "scratch", "scratch_two", "digits", "unused_frames"),
         # progress
-        *_integers("state", "low", "floor", "top", "numbered_end"),
+        # ``retained``: the lowest chunk whose frame is kept; ``unused`` of the pool's frames are in ``unused_frames``
+        *_integers("state", "low", "floor", "top", "numbered_end", "retained", "unused"),
         *_integers("first_operation", "numbered_operations", "submitted_operations", "sending_operation"),
         *_integers("completed", "completions_taken", "tails"),
         # retransmission and congestion window
@@ -108,6 +109,7 @@ CHUNK = np.dtype(
         ("operation_slot", np.int32),
         ("index", np.int32),
         ("length", np.int32),
+        ("frame", np.int32),
         ("previous", np.int32),
         ("next", np.int32),
         ("tries", np.int32),

@@ -33,7 +33,7 @@ def core_resume(address: int, epoch: int, base: int, now_ns: int) -> bool:
     core = core_at(address)
     if core.state == FAILED:
         return False
-    if base > core.low or base < core.top - core.ring:
+    if base > core.low or base < core.retained:
         fail(core, FAILED_RETENTION)  # beyond what we have, or a frame is gone: only a wrong controller asks for that
         return False
     core.epoch = epoch

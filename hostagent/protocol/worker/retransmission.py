@@ -157,7 +157,8 @@ def note_nearby(core: Any, chunk: Any, nearby: int, now_ns: int) -> None:
     for place in range(NEARBY_SLOTS):
         known = nearby >> (2 * place) & 3
         distance = (chunk.number - (1 << place) - core.floor) & (core.window - 1)
-        number = core.floor + distance + (core.ahead - 1) * core.window
+        newest = core.top - 1
+        number = newest - ((newest - core.floor - distance) & (core.window - 1))
         while number >= core.floor and not is_in_flight(core, number):
             number -= core.window
         if number < core.floor or known == NEARBY_UNKNOWN:

@@ -11,12 +11,12 @@ from typing import Any
 
 from emulator.native.arithmetic import trailing_zeros
 from emulator.native.jit import njit
-from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i64, zero_bytes
+from emulator.native.memory import load_i32, load_i64, store_be16, store_be32, store_i32, store_i64, zero_bytes
 from hostagent.protocol.wire import FLAG_NO_DATA, FLAG_SHORT_RESULT, LANES_AT
 from hostagent.protocol.worker import compiled_calls
 from hostagent.protocol.worker.congestion import may_send, note_loss
 from hostagent.protocol.worker.header import CHECKSUM_AT, EPOCH_AT, write_checksum, write_header
-from hostagent.protocol.worker.lists import NONE, chunk_in, enter_list, head, leave_list
+from hostagent.protocol.worker.lists import NONE, chunk_in, chunk_of, enter_list, head, leave_list
 from hostagent.protocol.worker.operations import (
     flagged_list,
     has_result,
@@ -112,23 +112,41 @@ def has_inputs(core: Any, operation: Any, part: int, index: int) -> Any:
 
 
 @njit
-def frame_address(core: Any, place: int) -> Any:
-    """Where the frame of a place of the ring is."""
-    return core.pool + place * core.stride_bytes
+def frame_address(core: Any, chunk: Any) -> Any:
+    """Where a chunk's frame is."""
+    return core.pool + chunk.frame * core.stride_bytes
 
 
 @njit
-def is_free(core: Any, place: int, consumed: int) -> Any:
-    """May the frame be written: has whoever read its last posting finished?"""
-    return load_i64(core.posted, place) <= consumed
+def release_frames(core: Any) -> None:
+    """Take back the frames of chunks that no restart can ask for: another rank lacks the result of a chunk, and of all
+    a window and more beyond it, since it cannot have contributed to those. The last that came back is used first: it is
+    in the cache."""
+    end = core.low - core.largest_window
+    while core.retained < end:
+        store_i32(core.unused_frames, core.unused, chunk_of(core, core.retained).frame)
+        core.unused += 1
+        core.retained += 1
+
+
+@njit
+def take_frame(core: Any, chunk: Any, consumed: int) -> bool:
+    """Give a chunk a frame; False while whoever reads its last posting has not finished."""
+    release_frames(core)
+    frame = load_i32(core.unused_frames, core.unused - 1)
+    if load_i64(core.posted, frame) > consumed:
+        return False
+    core.unused -= 1
+    chunk.frame = frame
+    return True
 
 
 @njit
 def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
     """Write a chunk's contribution into its frame and fill in its record."""
     operation = operation_of(core, sequence)
-    place = number & (core.ring - 1)
-    frame, chunk = frame_address(core, place), chunk_in(core, place)
+    chunk = chunk_of(core, number)
+    frame = frame_address(core, chunk)
     lanes = frame + LANES_AT
     slot = sequence & (core.operation_ring - 1)
     operation_address = core.operations + slot * OPERATION_BYTES
@@ -157,9 +175,9 @@ def build(core: Any, number: int, sequence: int, part: int, index: int) -> None:
 
 
 @njit
-def readdress(core: Any, place: int) -> None:
+def readdress(core: Any, chunk: Any) -> None:
     """Bring a kept frame into the current epoch; its lanes stay as they were."""
-    frame, chunk = frame_address(core, place), chunk_in(core, place)
+    frame = frame_address(core, chunk)
     store_be32(frame + EPOCH_AT, core.epoch)
     if core.checksum:
         store_be16(frame + CHECKSUM_AT, 0)
@@ -171,9 +189,9 @@ def readdress(core: Any, place: int) -> None:
 def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
     """Hand a frame over for posting, and start to wait for its answer."""
     chunk, order = chunk_in(core, place), transmit_at(out + count * TRANSMIT_BYTES)
-    order.address = frame_address(core, place)
+    order.address = frame_address(core, chunk)
     order.length = chunk.length
-    order.frame = place
+    order.frame = chunk.frame
     leave_list(core, place)
     chunk.sent_ns = now_ns
     chunk.is_lost = 0
@@ -192,17 +210,18 @@ def emit(core: Any, out: int, count: int, place: int, now_ns: int) -> None:
 @njit
 def prepare(core: Any, number: int, consumed: int) -> bool:
     """Make a ready chunk's frame, or find that it has to wait."""
-    place = number & (core.ring - 1)
-    chunk = chunk_in(core, place)
-    if not is_free(core, place, consumed):
-        return False
+    chunk = chunk_of(core, number)
     if chunk.number == number:
-        readdress(core, place)  # sent in an earlier epoch: a replay has the same bits
+        if load_i64(core.posted, chunk.frame) > consumed:
+            return False
+        readdress(core, chunk)  # sent in an earlier epoch: a replay has the same bits
     else:
         sequence = operation_at_number(core, number)
         part, index = part_of(operation_of(core, sequence), number)
         if not has_inputs(core, operation_of(core, sequence), part, index):
             set_blocked(core, number)
+            return False
+        if not take_frame(core, chunk, consumed):
             return False
         build(core, number, sequence, part, index)
     chunk.tries = 0

@@ -13,19 +13,22 @@ import numpy as np
 
 from emulator.network.topology.builders import star
 from emulator.network.topology.parts import LinkClass
+from hostagent.cli.bench.collectives import size_text
 from hostagent.cli.bench.runner import BenchError, Report, Row
 from hostagent.lab.simulated_job import Call, SimulatedJob, SimulationFailed
 from hostagent.protocol.wire import full_frame_bytes
 
-WINDOW, LANES, ELEMENTS, CALLS = 128, 256, 524_288, 4
+WINDOW, LANES, CALLS = 128, 256, 4
+SIZE_BYTES = 2 << 20
+"""Of the tensor, in float32."""
 RANKS = (2, 4, 8)
 RATES_MBIT = (10, 100, 1_000, 10_000)
 DELAYS_MS = (0, 5, 50)
 QUEUES = (16, 128, 1024)
 LOSSES = (0.001, 0.01, 0.05)
 SEEDS = (1, 2)
-CHAIN = ELEMENTS // LANES // WINDOW
-"""Chunks of a call that use the same slot, one after another."""
+TURN_BYTES = 4 * LANES * WINDOW
+"""Of a tensor: what all slots together take at a time. With more, a slot has one chunk after another."""
 MOST_REPEATS = 3.0
 """Retransmissions for each frame lost."""
 FRAME_BITS = 8 * full_frame_bytes(LANES)
@@ -57,10 +60,12 @@ def job_on(ranks: int, path: Path, loss: float, seed: int) -> SimulatedJob:
     return SimulatedJob(star(ranks, host_link=link), lanes=LANES, window=WINDOW, loss=loss, seed=seed)
 
 
-def play(ranks: int, path: Path, loss: float, seed: int, calls: int = CALLS) -> list[Call]:
-    """Allreduces of 2 MiB, one after another."""
+def play(
+    ranks: int, path: Path, loss: float, seed: int, calls: int = CALLS, size_bytes: int = SIZE_BYTES
+) -> list[Call]:
+    """Allreduces of float32, one after another."""
     job = job_on(ranks, path, loss, seed)
-    return [job.allreduce(ELEMENTS) for _ in range(calls)]
+    return [job.allreduce(size_bytes // 4) for _ in range(calls)]
 
 
 def round_trip_ns(path: Path) -> float:
@@ -68,38 +73,40 @@ def round_trip_ns(path: Path) -> float:
     return 2 * (FRAME_BITS * 1e3 / path.rate_mbit + path.delay_ms * 1e6)
 
 
-def late_round_trips(ranks: int, loss: float) -> int:
+def late_round_trips(ranks: int, loss: float, chain: int) -> int:
     """Round trips that loss adds where the window of slots limits: the median of the slowest chain of chunks.
 
     A slot's chunks are a chain: each is sent when the result of the one before has come. So a call takes a round trip
-    for each chunk of a chain, one more wherever one of the ``2 * ranks`` frames of a chunk is lost, and again where its
-    retransmission or the answer is; it ends with the slowest of WINDOW chains.
+    for each chunk of a chain, one more wherever one of a chunk's contributions is lost, one more wherever one of its
+    results is, and again where the retransmission or the answer is; it ends with the slowest of WINDOW chains.
     """
-    late, again = 1 - (1 - loss) ** (2 * ranks), 1 - (1 - loss) ** 2
-    chunk = [1 - late, *(late * again**more * (1 - again) for more in range(CHAIN))]
-    chain = np.ones(1)
-    for _ in range(CHAIN):
-        chain = np.convolve(chain, chunk)
-    return int(np.searchsorted(np.cumsum(chain), 0.5 ** (1 / WINDOW)))
+    late, again = 1 - (1 - loss) ** ranks, 1 - (1 - loss) ** 2
+    stage = [1 - late, *(late * again**more * (1 - again) for more in range(4))]
+    chunk = np.convolve(stage, stage)
+    sums = np.ones(1)
+    for _ in range(chain):
+        sums = np.convolve(sums, chunk)
+    return int(np.searchsorted(np.cumsum(sums), 0.5 ** (1 / WINDOW)))
 
 
-def slots_make(ranks: int, path: Path, loss: float, free_ns: float) -> float:
+def slots_make(ranks: int, path: Path, loss: float, free_ns: float, size_bytes: int) -> float:
     """How many times a loss-free call the window of slots alone makes of a call, whenever losses are found.
 
     A chain has time left where all slots' frames take a link longer than a round trip; the rest of what losses add to
     the slowest chain is added to the call.
     """
-    spare_ns = max(WINDOW * FRAME_BITS * 1e3 / path.rate_mbit - round_trip_ns(path), 0) * CHAIN
-    return 1 + max(late_round_trips(ranks, loss) * round_trip_ns(path) - spare_ns, 0) / free_ns
+    chain = max(1, size_bytes // TURN_BYTES)
+    spare_ns = max(WINDOW * FRAME_BITS * 1e3 / path.rate_mbit - round_trip_ns(path), 0) * chain
+    return 1 + max(late_round_trips(ranks, loss, chain) * round_trip_ns(path) - spare_ns, 0) / free_ns
 
 
-def rows_of(ranks: int, path: Path) -> Iterator[Row]:
+def rows_of(ranks: int, path: Path, size_bytes: int = SIZE_BYTES) -> Iterator[Row]:
     """One row for each loss rate. Each call is compared with the loss-free one of its number: the first has to find
     out what the path carries."""
-    free = play(ranks, path, 0.0, 1)
+    free = play(ranks, path, 0.0, 1, size_bytes=size_bytes)
     free_ns = sum(call.elapsed_ns for call in free[1:]) / len(free[1:])
     for loss in LOSSES:
-        runs = [play(ranks, path, loss, seed) for seed in SEEDS]
+        runs = [play(ranks, path, loss, seed, size_bytes=size_bytes) for seed in SEEDS]
         calls = [call for run in runs for call in run]
         worst = max(call.elapsed_ns / alone.elapsed_ns for run in runs for call, alone in zip(run, free, strict=True))
         lost = sum(call.lost + call.dropped for call in calls)
@@ -113,7 +120,7 @@ def rows_of(ranks: int, path: Path) -> Iterator[Row]:
             if is_missed
         ]
         note = f"worst call {worst:.2f}x; {repeats:.1f} retransmissions per lost frame"
-        least = slots_make(ranks, path, loss, free_ns)
+        least = slots_make(ranks, path, loss, free_ns, size_bytes)
         if least > 1:
             note += f"; limited by the slots, which alone make {least:.2f}x of it"
         yield Row(
@@ -134,11 +141,11 @@ def rows_of(ranks: int, path: Path) -> Iterator[Row]:
         )
 
 
-def measure(ranks: tuple[int, ...] = RANKS) -> Report:
+def measure(ranks: tuple[int, ...] = RANKS, size_bytes: int = SIZE_BYTES) -> Report:
     """All conditions. Raises BenchError where a sum is wrong or a call does not end."""
     paths = [Path(rate, delay, queue) for rate in RATES_MBIT for delay in DELAYS_MS for queue in QUEUES]
     try:
-        rows = [row for count in ranks for path in paths for row in rows_of(count, path)]
+        rows = [row for count in ranks for path in paths for row in rows_of(count, path, size_bytes)]
     except SimulationFailed as error:
         raise BenchError(str(error)) from error
     missed = [row.details for row in rows if row.details["missed"]]
@@ -147,5 +154,6 @@ def measure(ranks: tuple[int, ...] = RANKS) -> Report:
         f"{len(rows) - len(missed)} of {len(rows)} rows are within 1.3x (5 % loss: 2x) and 3 retransmissions a lost"
         f" frame; of the others {limited} cannot be, as the slots alone take longer"
     )
-    title = f"allreduce of 2 MiB in virtual time, {WINDOW} slots, {LANES} lanes, on links that lose frames"
+    links = f"{WINDOW} slots, {LANES} lanes, on links that lose frames"
+    title = f"allreduce of {size_text(size_bytes)} in virtual time, {links}"
     return Report("loss", title, rows, seed=SEEDS[0], remarks=[remark])

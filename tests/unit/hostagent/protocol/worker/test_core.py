@@ -18,7 +18,8 @@ from hostagent.protocol.worker import (
     FAILED_RETENTION,
     NEVER_NS,
 )
-from tests.labs.protocol import TICK_NS, Lab, Schedule, make_lab
+from hostagent.protocol.worker.core import RUN_AHEAD_WINDOWS
+from tests.labs.protocol import JOB, TICK_NS, Lab, Schedule, make_lab
 from tests.labs.worker_core import JobFailed, WorkerCore, operation_of
 
 LANES = 16
@@ -149,23 +150,61 @@ def test_window_and_run_ahead() -> None:
     core.submit(sum_of(values))
     first = core.transmit(0)
     assert [parse_frame(frame).header.chunk for frame in first] == [0, 1, 2, 3]
-    for frame in first[1:]:  # all but the lowest come back
+    sent = first
+    for number in range(1, RUN_AHEAD_WINDOWS):  # all but the lowest come back; the results tell that it is lost
+        for frame in sent[1:]:
+            for _, answer in lab.aggregator.receive(0, frame):
+                assert core.receive(answer, number) == ""
+        sent = core.transmit(number)
+        assert [parse_frame(frame).header.chunk for frame in sent] == [0, *range(4 * number + 1, 4 * number + 4)]
+    for frame in sent[1:]:
         for _, answer in lab.aggregator.receive(0, frame):
-            assert core.receive(answer, 1) == ""
-    second = core.transmit(1)
-    assert [parse_frame(frame).header.chunk for frame in second] == [0, 5, 6, 7]  # the results tell that 0 is lost
-    for frame in second[1:]:
-        for _, answer in lab.aggregator.receive(0, frame):
-            core.receive(answer, 2)
-    third = core.transmit(2)
-    assert [parse_frame(frame).header.chunk for frame in third] == [0, 9, 10, 11]  # and that its repeat is
-    for frame in third[1:]:
-        for _, answer in lab.aggregator.receive(0, frame):
-            core.receive(answer, 3)
-    assert [parse_frame(frame).header.chunk for frame in core.transmit(3)] == [0]  # 12 is three windows beyond it
+            core.receive(answer, RUN_AHEAD_WINDOWS)
+    assert [parse_frame(frame).header.chunk for frame in core.transmit(RUN_AHEAD_WINDOWS)] == [0]
     for _, answer in lab.aggregator.receive(0, first[0]):
-        core.receive(answer, 4)
-    assert [parse_frame(frame).header.chunk for frame in core.transmit(4)] == [4, 13, 14, 15]
+        core.receive(answer, 9)
+    following = [parse_frame(frame).header.chunk for frame in core.transmit(9)]
+    assert following == [4, *range(4 * RUN_AHEAD_WINDOWS + 1, 4 * RUN_AHEAD_WINDOWS + 4)]
+
+
+def test_without_loss_the_same_few_frames_are_used_again() -> None:
+    lab = lab_of(workers=1, window=4)
+    core, used = lab.cores[0], set()
+    core.submit(sum_of(np.arange(100 * LANES, dtype=np.int32)))
+    for now_ns in range(100):
+        for frame in core.transmit(now_ns):
+            used.add(int(core.record["unused"][0]))
+            for _, answer in lab.aggregator.receive(0, frame):
+                core.receive(answer, now_ns)
+    assert core.lowest_unfinished == 100
+    assert core.record["ring"][0] - min(used) <= 3 * 4
+
+
+def test_a_restart_asks_for_the_lowest_frame_that_is_kept() -> None:
+    """One rank lacks the first result, the other has all that the first could contribute to."""
+    window, chunks = 4, 40
+    lab = lab_of(workers=2, window=window)
+    values = [np.arange(chunks * LANES, dtype=np.int32) * (rank + 1) for rank in range(2)]
+    expected = values[0] + values[1]
+    for core, array in zip(lab.cores, values, strict=True):
+        core.submit(sum_of(array))
+
+    def play(rounds: range, lost: tuple[int, int] | None) -> None:
+        for now_ns in rounds:
+            frames = [(rank, frame) for rank, core in enumerate(lab.cores) for frame in core.transmit(now_ns)]
+            for rank, frame in frames:
+                for child, answer in lab.aggregator.receive(rank, frame):
+                    if (child, parse_frame(answer).header.chunk) != lost:
+                        lab.cores[child].receive(answer, now_ns)
+
+    play(range(RUN_AHEAD_WINDOWS + 3), (1, 0))
+    assert [core.freeze() for core in lab.cores] == [window, 0]
+    assert lab.cores[0].record["top"][0] == (RUN_AHEAD_WINDOWS + 1) * window
+    lab.aggregator.restart()
+    lab.aggregator.jobs[JOB] = dataclasses.replace(lab.job, epoch=2)
+    assert all(core.resume(2, 0, 100) for core in lab.cores)
+    play(range(100, 200), None)
+    assert all((array == expected).all() for array in values)
 
 
 def test_several_operations_share_the_window() -> None:
@@ -195,10 +234,8 @@ def test_an_operation_after_a_float_sum_waits_only_for_its_exponents() -> None:
 def test_a_frame_is_not_rewritten_before_its_posting_is_consumed() -> None:
     lab = lab_of(workers=1, window=1)
     core = lab.cores[0]
-    ring = core.posted.size
-    values = np.zeros((ring + 1) * LANES, np.int32)
-    core.submit(sum_of(values))
-    for number in range(ring):
+    core.submit(sum_of(np.zeros(3 * LANES, np.int32)))
+    for number in range(2):  # a frame is used again a window behind the lowest chunk
         [frame] = core.transmit(0, consumed=0)
         core.posted[number] = number + 1
         for _, answer in lab.aggregator.receive(0, frame):

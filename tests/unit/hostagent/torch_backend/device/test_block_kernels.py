@@ -145,7 +145,7 @@ TAILS = pytest.mark.parametrize("missing", [0, 5, CHUNK // 2, CHUNK - 1])
 def test_packed_lanes(kernel: BlockKernels, device: str, dtype: torch.dtype, workers: int, missing: int) -> None:
     count, k = 199 * CHUNK - missing, log2_ceiling(workers)
     values = finite(dtype, 200, workers)[:count].clone()
-    values[20 * CHUNK : 21 * CHUNK] = 1 - torch.finfo(dtype).eps / 2  # of float16 and 31 ranks: rounded up to a power of two
+    values[20 * CHUNK : 21 * CHUNK] = 1 - torch.finfo(dtype).eps / 2  # of float16 and 31 ranks: rounded up to 2^10
     agreed = [e if e == EXPONENT_ZERO else min(128, e + (i % 3)) for i, e in enumerate(host_exponents(values))]
     agreed[20] = 0
     lanes = torch.empty(lanes_of(count, CHUNK), dtype=torch.int32, device=device)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hostagent.cli.bench.virtual_time.loss import (
-    ELEMENTS,
+    SIZE_BYTES,
+    TURN_BYTES,
     Path,
     bound,
     job_on,
@@ -50,19 +51,22 @@ def test_no_call_stalls_on_links_that_lose_frames(ranks: int, path: Path, loss: 
     assert slowest_ns[-1] < 3 * free_ns
 
 
-def test_no_call_stalls_where_the_slots_limit() -> None:
-    """A round trip is as long as nine windows of frames take, and a loss costs one of 18 (``late_round_trips``)."""
-    worst_ns = max(call.elapsed_ns for call in play(4, LONG, 0.01, 1))
-    assert worst_ns < 2 * mean_ns(4, LONG)
+def test_slots_that_lose_frames_do_not_hold_up_others() -> None:
+    """Where a round trip is as long as nine windows of frames take, a loss costs a round trip of the 130 in a slot. All
+    slots of 128 lose about as much (``late_round_trips``); with half the run-ahead a call takes 1.26 times as long."""
+    size_bytes = 16 << 20
+    free = play(4, LONG, 0.0, 1, calls=2, size_bytes=size_bytes)
+    for call, alone in zip(play(4, LONG, 0.01, 1, calls=2, size_bytes=size_bytes), free, strict=True):
+        assert call.elapsed_ns < 1.25 * alone.elapsed_ns
 
 
 def test_what_the_slots_make_of_a_call() -> None:
     """Chains of 16 chunks, of which no more are late than there are; nothing where links are busy meanwhile."""
-    late = [late_round_trips(8, loss) for loss in (0.0, 0.001, 0.01, 0.05)]
+    late = [late_round_trips(8, loss, 16) for loss in (0.0, 0.001, 0.01, 0.05)]
     assert late == sorted(set(late))
     assert late[0] == 0
-    assert slots_make(8, LONG, 0.01, 1e9) == 1 + late[2] * round_trip_ns(LONG) / 1e9
-    assert slots_make(8, FAST, 0.05, 1e9) == 1
+    assert slots_make(8, LONG, 0.01, 1e9, 16 * TURN_BYTES) == 1 + late[2] * round_trip_ns(LONG) / 1e9
+    assert slots_make(8, FAST, 0.05, 1e9, SIZE_BYTES) == 1
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.05])
@@ -84,11 +88,11 @@ def test_a_full_queue_is_not_filled_again_and_again() -> None:
 def test_a_path_that_becomes_long_while_frames_are_lost_is_learnt() -> None:
     """The shortest round trip so far says nothing any more: a window made of it is too small."""
     job = job_on(2, Path(1_000, 0, 1024), 0.01, 1)
-    job.allreduce(ELEMENTS)
+    job.allreduce(SIZE_BYTES // 4)
     for link in job.tree.links:
         job.network.change_link(link.name, latency_ns=5_000_000)
-    job.allreduce(ELEMENTS)
-    assert job.allreduce(ELEMENTS).elapsed_ns < 2 * 18 * 10_000_000
+    job.allreduce(SIZE_BYTES // 4)
+    assert job.allreduce(SIZE_BYTES // 4).elapsed_ns < 2 * 18 * 10_000_000
 
 
 def test_the_same_seed_is_the_same_run() -> None:
