@@ -298,6 +298,7 @@ ADDRESSES = (
         "scratch",
         "scratch_two",
         "digits",
+        "unused_frames",
     ),
 )
 ESTIMATES = (
