@@ -302,23 +302,16 @@ def _large_on_device(collective: str, tensor: Tensor, reduction: Reduction, memb
     A sum in block floating point has the same bits only if it is cut between chunks, whose length the network says: it
     is quantized on the device, which knows by then.
     """
-    in_blocks = reduction.sums_in_blocks(tensor.dtype)
+    if _is_quantized_on_device(tensor, reduction):
+        return _quantized_on_device(collective, tensor, tensor, 0, reduction, member)
     pieces = pieces_of(tensor.numel(), tensor.element_size())
-    if tensor.is_complex() or (tensor.numel() < LEAST_ELEMENTS if in_blocks else len(pieces) == 1):
-        return None
-    if in_blocks and not reduction.on_device:
+    if tensor.is_complex() or reduction.sums_in_blocks(tensor.dtype) or len(pieces) == 1:
         return None
     plan = Plan(outputs=[tensor])
     transfer = plan.transfer_of(tensor)
     assert transfer is not None
     source = readable(reduction.scaled(tensor)).view(-1)
     target = plan.flat_on_device(tensor)
-    if in_blocks:
-        whole = _operation(collective, tensor, tensor.numel(), reduction, (NOTHING, NOTHING))
-        plan.operations.append(whole)
-        transfer.device.keep(source)
-        transfer.begin = BlockSum(transfer, source, target, whole, member.size).begin
-        return plan
     plan.memory.append(source)
     host = transfer.host(tensor.numel(), tensor.dtype)
     for first, end in pieces:
@@ -327,6 +320,29 @@ def _large_on_device(collective: str, tensor: Tensor, reduction: Reduction, memb
         operation = _operation(collective, tensor, end - first, reduction, (span(part), span(part)))
         transfer.add_piece(operation, functools.partial(transfer.to_device, wanted, part))
         plan.operations.append(operation)
+    return plan
+
+
+def _is_quantized_on_device(tensor: Tensor, reduction: Reduction) -> bool:
+    """A large sum in block floating point of a tensor that is on one."""
+    is_large = reduction.on_device and tensor.numel() >= LEAST_ELEMENTS
+    return is_large and reduction.sums_in_blocks(tensor.dtype) and accelerator_of(tensor) is not None
+
+
+def _quantized_on_device(
+    collective: str, tensor: Tensor, output: Tensor, first: int, reduction: Reduction, member: Member
+) -> Plan:
+    """The sum of the ranks' tensors; its elements from ``first`` on go to ``output``."""
+    plan = Plan(outputs=[output])
+    transfer = plan.transfer_of(tensor)
+    assert transfer is not None
+    source = readable(reduction.scaled(tensor)).view(-1)
+    target = plan.flat_on_device(output)
+    spans = (Span(0, 0, source.numel()), Span(0, first, target.numel()))
+    whole = _operation(collective, tensor, source.numel(), reduction, spans)
+    plan.operations.append(whole)
+    transfer.device.keep(source)
+    transfer.begin = BlockSum(transfer, source, target, whole, member.size).begin
     return plan
 
 
@@ -606,6 +622,9 @@ def reduce_scatter_single(output: Tensor, tensor: Tensor, reduction: Reduction, 
     if reduction.kind_for(output.dtype) is None:
         inputs = list(readable(tensor).reshape(member.size, -1).unbind())
         return _composed_reduce_scatter(output, inputs, reduction, member)
+    if output.device == tensor.device and _is_quantized_on_device(tensor, reduction):
+        first = member.rank * output.numel()
+        return _quantized_on_device("reduce_scatter_single", tensor, output, first, reduction, member)
     plan = Plan(outputs=[output])
     address = plan.input_of(reduction.scaled(tensor)).data_ptr()
     counts = [output.numel()] * member.size

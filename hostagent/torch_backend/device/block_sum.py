@@ -29,13 +29,14 @@ LANE_BYTES = 4
 
 
 class BlockSum:
-    """The sum of ``source`` over the ranks, to ``target``: flat, contiguous tensors of one type on one device."""
+    """The sum of ``source`` over the ranks, a part of it to ``target``: flat, contiguous tensors of one type on one
+    device."""
 
     def __init__(self, transfer: Transfer, source: Tensor, target: Tensor, whole: Operation, workers: int) -> None:
-        """``whole``: the sum as one operation, without memory. ``workers``: ranks."""
+        """``whole``: the sum as one operation, without memory; its output span says which part. ``workers``: ranks."""
         self._transfer, self._device = transfer, transfer.device
         self._source, self._target = source, target
-        self._whole = whole
+        self._whole, self._part = whole, whole.output
         self._workers_log2 = log2_ceiling(workers)
         self._divisor = workers if whole.average else 1
         self._packed = whole.packed and workers <= LARGEST_JOB
@@ -54,11 +55,24 @@ class BlockSum:
         parts = [lanes[self._lanes(first) : self._lanes(end)] for first, end in pieces]
         with self._device.use(self._transfer.stream):
             self._exponents = self._on_device(agreed)
+            self._make_room()
             copied = [self._quantize(part, *piece) for part, piece in zip(parts, pieces, strict=True)]
-        for part, piece, event in zip(parts, pieces, copied, strict=True):
+        for part, (first, end), event in zip(parts, pieces, copied, strict=True):
             event.synchronize()
-            operation = self._operation("lanes", OperationKind.SUM, part)
-            ticket.submit(operation, functools.partial(self._arrive, part, *piece))
+            begin = min(max(first, self._first), end)
+            stop = max(min(end, self._end), begin)
+            own = slice(self._lanes(begin) - self._lanes(first), self._lanes(stop) - self._lanes(first))
+            operation = self._operation("lanes", OperationKind.SUM, part, own)
+            arrived = functools.partial(self._arrive, part[own], begin, stop) if begin < stop else None
+            ticket.submit(operation, arrived)
+
+    def _make_room(self) -> None:
+        """For the results of all chunks that have elements of the part."""
+        self._first = self._part.first // self._chunk * self._chunk
+        end = self._part.first + self._part.count
+        self._end = min((end + self._chunk - 1) // self._chunk * self._chunk, self._source.numel())
+        self._is_aligned = (self._first, self._end) == (self._part.first, end)
+        self._results = self._target if self._is_aligned else self._source.new_empty(self._end - self._first)
 
     def _lanes(self, elements: int) -> int:
         """Of the first elements."""
@@ -76,10 +90,14 @@ class BlockSum:
         ticket.finish(ticket.submit(self._operation("exponents", OperationKind.MAX, agreed)))
         return agreed
 
-    def _operation(self, what: str, kind: OperationKind, host: Tensor) -> Operation:
+    def _operation(self, what: str, kind: OperationKind, host: Tensor, own: slice | None = None) -> Operation:
+        """``own``: the part of the result that this rank wants, if not all."""
         whole = Span(host.data_ptr(), 0, host.numel())
+        result = whole
+        if own is not None:
+            result = Span(host.data_ptr() + own.start * LANE_BYTES, own.start, own.stop - own.start)
         name = f"{self._whole.collective} {what} of {'packed ' if self._packed else ''}{self._whole.dtype}"
-        return Operation(name, kind, "int32", LANE_BYTES, host.numel(), whole, whole)
+        return Operation(name, kind, "int32", LANE_BYTES, host.numel(), whole, result)
 
     def _on_device(self, host: Tensor) -> Tensor:
         made = torch.empty(host.shape, dtype=host.dtype, device=self._source.device)
@@ -103,8 +121,13 @@ class BlockSum:
         kernels = self._device.kernels
         lanes, exponents = self._on_device(host), self._exponents_of(first, end)
         to_elements = kernels.unpack if self._packed else kernels.dequantize
-        to_elements(lanes, exponents, self._chunk, self._workers_log2, self._divisor, self._target[first:end])
-        self._device.keep(self._target)
+        results = self._results[first - self._first : end - self._first]
+        to_elements(lanes, exponents, self._chunk, self._workers_log2, self._divisor, results)
+        self._device.keep(self._results)
+        if end == self._end and not self._is_aligned:
+            start = self._part.first - self._first
+            self._device.copy(self._target, self._results[start : start + self._part.count])
+            self._device.keep(self._target)
 
     def _begin_on_host(self, ticket: Start) -> None:
         """The tensor as it is: the hosts count its NaN and infinities."""
@@ -112,6 +135,7 @@ class BlockSum:
             host = self._transfer.to_host(self._source)
             copied = self._device.record()
         copied.synchronize()
-        span = Span(host.data_ptr(), 0, host.numel())
-        operation = replace(self._whole, input=span, output=span)
-        ticket.submit(operation, lambda: self._transfer.to_device(self._target, host))
+        part = host[self._part.first : self._part.first + self._part.count]
+        spans = Span(host.data_ptr(), 0, host.numel()), Span(part.data_ptr(), self._part.first, part.numel())
+        operation = replace(self._whole, input=spans[0], output=spans[1])
+        ticket.submit(operation, lambda: self._transfer.to_device(self._target, part))

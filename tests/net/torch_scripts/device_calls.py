@@ -5,6 +5,7 @@ device_calls.py lazy|eager    on a device made of host memory (tests/fakes/fake_
 """
 
 import copy
+import functools
 import sys
 from pathlib import Path
 
@@ -91,7 +92,8 @@ def check_reductions():
                 name = f"{operator} {dtype} {count}"
                 beside(f"all_reduce {name}", lambda t, op=operator: dist.all_reduce(t, op), wild(dtype, count))
         beside(f"reduce {dtype}", lambda t: dist.reduce(t, 1), wild(dtype, 1000))
-        beside(f"reduce_scatter {dtype}", dist.reduce_scatter_tensor, wild(dtype, 700), wild(dtype, 700 * SIZE))
+        for count in (700, 100_003):
+            beside(f"reduce_scatter {dtype}", dist.reduce_scatter_tensor, wild(dtype, count), wild(dtype, count * SIZE))
     for dtype in (torch.float32, torch.float16):
         beside(f"all_reduce {dtype} not finite", dist.all_reduce, wild(dtype, 300_001, special=True))
     packed = dist.new_group(backend=BACKEND, pg_options=Options(precision="packed"))
@@ -100,6 +102,11 @@ def check_reductions():
             values = wild(dtype, 300_001, special)
             name = f"packed all_reduce {dtype}{' not finite' if special else ''}"
             beside(name, lambda t, op=operator: dist.all_reduce(t, op, group=packed), values)
+    whole = wild(torch.bfloat16, 70_001 * SIZE)
+    scatter = functools.partial(dist.reduce_scatter_tensor, group=packed)
+    beside("packed reduce_scatter", scatter, wild(torch.bfloat16, 70_001), whole)
+    special = wild(torch.float32, 100_003 * SIZE, special=True)
+    beside("reduce_scatter not finite", dist.reduce_scatter_tensor, wild(torch.float32, 100_003), special)
     doubled = dist._make_nccl_premul_sum(3.0)
     beside("all_reduce PREMUL_SUM", lambda t: dist.all_reduce(t, doubled), wild(torch.float32, 1000).clamp(-1e3, 1e3))
     if IS_CUDA:

@@ -81,7 +81,7 @@ def late_round_trips(ranks: int, loss: float, chain: int) -> int:
     results is, and again where the retransmission or the answer is; it ends with the slowest of WINDOW chains.
     """
     late, again = 1 - (1 - loss) ** ranks, 1 - (1 - loss) ** 2
-    stage = [1 - late, *(late * again**more * (1 - again) for more in range(4))]
+    stage = [1 - late, *(late * again**more * (1 - again) for more in range(4)), late * again**4]
     chunk = np.convolve(stage, stage)
     sums = np.ones(1)
     for _ in range(chain):

@@ -111,6 +111,24 @@ def test_a_large_sum_of_floats_is_quantized_on_the_device(device, dtype, packed,
     assert kinds == {f"all_reduce exponents of {name}(MAX", f"all_reduce lanes of {name}(SUM"}
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_large_reduce_scatter_of_floats_is_quantized_on_the_device(device, packed):
+    """Parts that begin and end within chunks; the last piece has the whole part of the last rank."""
+    count = LEAST_ELEMENTS // 2 + 77
+
+    def body(group, rank):
+        group._packed = packed
+        tensor, part = produced(device, rank, SIZE * count, torch.float16), blank(device, count, dtype=torch.float16)
+        assert group._reduce_scatter_base(part, tensor, options(dist.ReduceScatterOptions)).wait()
+        return device.read(part), [operation.describe() for operation in group._channel._hub.seen]
+
+    whole = ramps(SIZE * count, torch.float64).sum(0).half()
+    for rank, (part, seen) in enumerate(checked_with_seen(device, body)):
+        assert torch.equal(part, whole[rank * count : (rank + 1) * count])
+        assert len(seen) > 2 * SIZE  # pieces
+        assert all("exponents" in text or "lanes" in text for text in seen)
+
+
 def checked_with_seen(device, body):
     """As ``checked``; the hub keeps the operations in ``seen``."""
     from hostagent.transport.loopback import LoopbackHub
