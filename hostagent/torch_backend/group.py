@@ -7,7 +7,6 @@ listed in torch 2.13's ``ProcessGroup``.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 import threading
@@ -84,7 +83,11 @@ def collective(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
     @functools.wraps(method)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        tensor = _first_tensor((*args[1:], *kwargs.values()))
+        tensor: Any = args[1] if len(args) > 1 else None
+        while isinstance(tensor, (list, tuple)) and tensor:
+            tensor = tensor[0]
+        if not isinstance(tensor, Tensor):
+            tensor = _first_tensor((*args[2:], *kwargs.values()))
         device = None if tensor is None else accelerator_of(tensor)
         if device is None:
             return method(*args, **kwargs)
@@ -221,7 +224,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     @collective
     def allreduce(self, tensors: Sequence[Tensor], opts: Any = None, timeout: timedelta | None = None) -> NetsumWork:
-        reduction, tensor = self._reduction(opts, "all_reduce"), plans.only(_listed(tensors), "all_reduce")
+        reduction, tensor = self._reduction(opts, "all_reduce"), plans.only(tensors, "all_reduce")
         if tensor.layout is torch.sparse_coo:
             return self._allreduce_sparse(tensor, reduction, opts, timeout)
         plan = plans.all_reduce(tensor, reduction, self._member)
@@ -253,7 +256,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
     @collective
     def reduce(self, tensors: Sequence[Tensor], opts: Any) -> NetsumWork:
         reduction = self._reduction(opts, "reduce")
-        plan = plans.reduce(plans.only(_listed(tensors), "reduce"), opts.rootRank, reduction, self._member)
+        plan = plans.reduce(plans.only(tensors, "reduce"), opts.rootRank, reduction, self._member)
         return self._start("reduce", plan, opts)
 
     @collective
@@ -283,7 +286,7 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     @collective
     def broadcast(self, tensors: Sequence[Tensor], opts: Any) -> NetsumWork:
-        plan = plans.broadcast(plans.only(_listed(tensors), "broadcast"), opts.rootRank, self._member)
+        plan = plans.broadcast(plans.only(tensors, "broadcast"), opts.rootRank, self._member)
         return self._start("broadcast", plan, opts)
 
     @collective
@@ -370,15 +373,15 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     @collective
     def send(self, tensors: Sequence[Tensor], dstRank: int, tag: int = 0) -> NetsumWork:
-        return self._start("send", plans.send(plans.only(_listed(tensors), "send"), dstRank, tag, self._member))
+        return self._start("send", plans.send(plans.only(tensors, "send"), dstRank, tag, self._member))
 
     @collective
     def recv(self, tensors: Sequence[Tensor], srcRank: int, tag: int = 0) -> NetsumWork:
-        return self._start("recv", plans.receive(plans.only(_listed(tensors), "recv"), srcRank, tag, self._member))
+        return self._start("recv", plans.receive(plans.only(tensors, "recv"), srcRank, tag, self._member))
 
     @collective
     def recv_anysource(self, tensors: Sequence[Tensor], tag: int = 0) -> NetsumWork:
-        plan = plans.receive(plans.only(_listed(tensors), "recv"), ANY_SOURCE, tag, self._member)
+        plan = plans.receive(plans.only(tensors, "recv"), ANY_SOURCE, tag, self._member)
         return self._start("recv_anysource", plan)
 
     # The coalescing manager, when given a device, brackets plain calls with these.
@@ -420,29 +423,35 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
             plan = following()
             plan.outputs = outputs
         timeout_s = _timeout_s(opts, timeout) or self._timeout_s
-        is_ordered = plan.is_exchange or not plan.messages  # a send or receive waits for no other call
-        with _profiled(event) as profiled, self._order if is_ordered else contextlib.nullcontext():
-            starter = self._starter if is_ordered else self._message_starter
-            if plan.transfer is not None:
-                work = self._start_staged(plan, plan.transfer, starter, timeout_s)
-            else:
-                work = self._start_now(event, plan, starter, timeout_s)
-            if is_ordered:
-                self._sequence += 1
-                work.stragglers = self._stragglers
-            self._remember(work)
-            if profiled is not None:
-                work.extend_profile(profiled)
+        if not torch._C._autograd._profiler_enabled():
+            return self._start_in_order(event, plan, timeout_s)
+        with torch.autograd.profiler.record_function(f"netsum:{event}") as profiled:
+            work = self._start_in_order(event, plan, timeout_s)
+            work.extend_profile(profiled)
             return work
 
-    def _start_now(self, event: str, plan: Plan, starter: Starter, timeout_s: float) -> NetsumWork:
+    def _start_in_order(self, event: str, plan: Plan, timeout_s: float) -> NetsumWork:
+        if plan.messages and not plan.is_exchange:  # a send or receive waits for no other call
+            work = self._start_by(self._message_starter, event, plan, timeout_s)
+            self._remember(work)
+            return work
+        with self._order:
+            work = self._start_by(self._starter, event, plan, timeout_s)
+            self._sequence += 1
+            work.stragglers = self._stragglers
+            self._remember(work)
+            return work
+
+    def _start_by(self, starter: Starter, event: str, plan: Plan, timeout_s: float) -> NetsumWork:
         """After the calls before it, of which those on a device start when that has come so far."""
-        if not starter.drain(timeout_s):
+        if plan.transfer is not None:
+            return self._start_staged(plan, plan.transfer, starter, timeout_s)
+        if starter.unstarted and not starter.drain(timeout_s):
             raise OperationTimeoutError(
                 f"netsum: {event} Timed out after {timeout_s:g} s: calls before it wait for a GPU"
             )
         try:
-            numbers = [self._channel.submit(operation) for operation in plan.operations]
+            numbers = list(map(self._channel.submit, plan.operations))
             if plan.messages:
                 numbers += self._channel.post(self._numbered(plan))
         except TransportError as error:
@@ -470,11 +479,12 @@ class NetsumProcessGroup(_ProcessGroup):  # type: ignore[misc]
 
     def _numbered(self, plan: Plan) -> list[Message]:
         """A plan's messages, receives first; those of a collective with a tag that the same call has on all ranks."""
+        if not plan.is_exchange:
+            return plan.messages
         messages = sorted(plan.messages, key=lambda message: not message.receives)
-        if plan.is_exchange:
-            self._exchanges += 1
-            for message in messages:
-                message.tag = COLLECTIVE_TAGS | self._exchanges
+        self._exchanges += 1
+        for message in messages:
+            message.tag = COLLECTIVE_TAGS | self._exchanges
         return messages
 
     def _remember(self, work: NetsumWork) -> None:
@@ -516,16 +526,14 @@ def _reduce_op(opts: Any) -> Any:
 def _timeout_s(opts: Any, timeout: timedelta | None) -> float:
     """The call's own time-out; 0 when it has none (torch writes -1 ms for that)."""
     chosen = timeout if timeout is not None else getattr(opts, "timeout", None)
-    return max(0.0, _seconds(chosen)) if chosen is not None else 0.0
+    if chosen is None:
+        return 0.0
+    return max(0.0, _seconds(chosen))
 
 
 def _seconds(timeout: timedelta | float) -> float:
     """torch takes both."""
     return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
-
-
-def _listed(tensors: Tensor | Sequence[Tensor]) -> Sequence[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else tensors
 
 
 def _only_list(lists: Sequence[Sequence[Tensor]], collective: str) -> Sequence[Tensor]:
@@ -538,14 +546,3 @@ def _pairs(outputs: Sequence[Tensor], inputs: Sequence[Tensor], collective: str)
     if len(outputs) != len(inputs):
         raise RefusedError(f"netsum's {collective}: {len(outputs)} output tensors for {len(inputs)} inputs")
     return list(zip(outputs, inputs, strict=True))
-
-
-_NOT_PROFILED = contextlib.nullcontext()
-
-
-def _profiled(event: str) -> contextlib.AbstractContextManager[Any]:
-    """An event ``netsum:<name>`` in a running profile; None and no cost without one."""
-    if torch._C._autograd._profiler_enabled():
-        record: Callable[[str], contextlib.AbstractContextManager[Any]] = torch.autograd.profiler.record_function
-        return record(f"netsum:{event}")
-    return _NOT_PROFILED

@@ -72,11 +72,10 @@ class Plan:
 
     def copy_own_parts(self) -> None:
         """Bring a rank's own parts to where it wants them."""
-        self._copy(self.own_parts)
+        if self.own_parts:
+            self._copy(self.own_parts)
 
     def _copy(self, pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
-        if not pairs:
-            return
         with torch.no_grad():
             for target, source in pairs:
                 if self.transfer is not None:
@@ -97,7 +96,8 @@ class Plan:
 
     def finish(self) -> None:
         """Bring results from scratch to where the caller wants them."""
-        self._copy(self.copies)
+        if self.copies:
+            self._copy(self.copies)
         if not self.local:
             return
         with torch.no_grad():
@@ -269,8 +269,10 @@ def check_own(tensors: Sequence[Tensor], own: Tensor, member: Member, collective
             )
 
 
-def only(tensors: Sequence[Tensor], collective: str) -> Tensor:
-    """The one tensor of a list that torch's interface allows to be longer."""
+def only(tensors: Tensor | Sequence[Tensor], collective: str) -> Tensor:
+    """The one tensor of a list that torch's interface allows to be longer, or not to be a list."""
+    if isinstance(tensors, Tensor):
+        return tensors
     if len(tensors) != 1:
         raise RefusedError(f"netsum's {collective} takes one tensor per rank, got {len(tensors)}")
     return tensors[0]

@@ -64,7 +64,7 @@ class NetsumWork(Work):
         self._contributions = plan.contributions
         self._lock = threading.Lock()
         self._held = plan.outputs
-        self._outputs = [weakref.ref(tensor) for tensor in plan.outputs]
+        self._outputs = list(map(weakref.ref, plan.outputs))
         self._cause: Exception | None = None
         self._settled = False
         self._trigger: tuple[torch.futures.Future[Any], list[Tensor]] | None = None
@@ -118,7 +118,10 @@ class NetsumWork(Work):
     def let_go(self) -> None:
         """Release large outputs: the operations no longer need them, and the caller has its own references. (The group
         keeps recent handles, also those that nobody asks any more.)"""
-        if self._held and sum([tensor.numel() * tensor.element_size() for tensor in self._held]) > SMALL_OUTPUT_BYTES:
+        size_bytes = 0
+        for tensor in self._held:
+            size_bytes += tensor.nbytes
+        if size_bytes > SMALL_OUTPUT_BYTES:
             self._held = []
 
     def _error(self, cause: Exception) -> NetsumError:

@@ -48,7 +48,8 @@ class Engine:
         self.address = address_of(self.record)
         """Address of the ENGINE record."""
         self._thread = threading.Thread(target=self._run, name="netsum-transport", daemon=True)
-        self._yields = False
+        self.serves_large = False
+        """What ``serve_large`` was told last."""
         self._lock = threading.Lock()
 
     def _make_record(self) -> NDArray[Any]:
@@ -80,9 +81,9 @@ class Engine:
         switch, which goes on with the rest of the window. With the usual policy, and more threads than cores, ranks and
         switch work in turns instead of side by side: two ranks take a quarter longer for 64 MiB."""
         thread = self._thread.native_id
-        if large == self._yields or thread is None:
+        if thread is None:
             return
-        self._yields = large
+        self.serves_large = large
         with contextlib.suppress(OSError):  # a sandbox may forbid it
             if os.sched_getscheduler(thread) in (os.SCHED_OTHER, os.SCHED_BATCH):  # a real-time policy is the user's
                 os.sched_setscheduler(thread, os.SCHED_BATCH if large else os.SCHED_OTHER, os.sched_param(0))

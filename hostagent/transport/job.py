@@ -247,7 +247,7 @@ class JobChannel:
     def submit(self, operation: Operation) -> int:
         """See Channel."""
         with self._order:
-            number = self._adopt(operation)
+            number = self._adopt(operation) if self._missed.count else None
             return self._enter(operation) if number is None else number
 
     def _adopt(self, operation: Operation) -> int | None:
@@ -261,7 +261,8 @@ class JobChannel:
     def _enter(self, operation: Operation) -> int:
         """Submit it under the next number."""
         number = self._next
-        self._wait_for_room(number)
+        while number >= REQUESTS and not self.wait(number - REQUESTS, SLICE_S):
+            pass  # the place of its request is taken
         try:
             request = request_of(operation, self._scratch_for(number, operation))
         except OperationRefused as error:
@@ -274,7 +275,6 @@ class JobChannel:
             self._called[number] = time.monotonic_ns(), self._counts.add(operation)
             self._next = number + 1
             if self._attached:
-                self._describe(number, operation)
                 self._publish(JOB_REQUEST_TAIL, self._next, operation.elements * operation.element_bytes)
             else:
                 self._ask_lease()
@@ -295,8 +295,11 @@ class JobChannel:
     def post(self, messages: Sequence[Message]) -> list[int]:
         """See Channel."""
         with self._message_order:
-            numbers = [self._enter_message(message) for message in messages]
-            self._publish_messages(max(message.elements * message.element_bytes for message in messages))
+            numbers, largest_bytes = [], 0
+            for message in messages:
+                numbers.append(self._enter_message(message))
+                largest_bytes = max(largest_bytes, message.elements * message.element_bytes)
+            self._publish_messages(largest_bytes)
             return numbers
 
     def lanes(self, timeout_s: float) -> int:
@@ -358,6 +361,17 @@ class JobChannel:
             return TransportError(self._messages.refusal, Cause.REFUSED)
         return self._failure
 
+    def describe(self, operation_hash: int) -> str:
+        """What an operation, send or receive is, by its hash; empty: none that has not been forgotten has it."""
+        with self._lock:
+            for number, operation in self._operations.items():
+                if hash_of(operation, number) == operation_hash:
+                    return operation.describe()
+            for message in self._messages.descriptions.values():
+                if message.hashes()[1] == operation_hash:
+                    return message.describe()
+        return ""
+
     def expire(self, number: int, timeout_s: float) -> Exception:
         """See Channel."""
         if not self._attached:
@@ -393,8 +407,9 @@ class JobChannel:
 
     def collect(self, number: int) -> None:
         """See Channel."""
-        with self._lock:
-            self._missed.collect(number)
+        if self._missed.count:
+            with self._lock:
+                self._missed.collect(number)
 
     def fail(self, error: Exception) -> None:
         """See Channel."""
@@ -524,10 +539,6 @@ class JobChannel:
         self._lanes = lease.lanes
         self._messages.open(lease, engine)
         self._fill_record(lease)
-        for number, operation in self._operations.items():
-            self._describe(number, operation)
-        for message in self._messages.descriptions.values():
-            self._describe_message(message)
         engine.serve(lease.job, self._record)
         self._attached = True
         self._counts.leased_ns = time.monotonic_ns()
@@ -554,14 +565,12 @@ class JobChannel:
         if self._failure is not None:
             raise self._failure
 
-    def _describe(self, number: int, operation: Operation) -> None:
-        self._transport.session.describe(self.membership.job, hash_of(operation, number), operation.describe)
-
     def _publish(self, tail_at: int, tail: int, size_bytes: int = LARGE_BYTES) -> None:
         """Let the loop see what was submitted; what is small leaves at once, in a turn of our own."""
         assert self._engine is not None
         large = size_bytes >= LARGE_BYTES
-        self._engine.serve_large(large)
+        if large != self._engine.serves_large:
+            self._engine.serve_large(large)
         loop_calls.publish_word(self._address + tail_at, tail)
         if large or not turns.take_turn(self._engine.address):
             self._engine.wake()
@@ -574,11 +583,10 @@ class JobChannel:
         while True:
             with self._lock:
                 self._check_usable()
-                self._check_messages()
+                if self._messages.refusal:
+                    raise TransportError(self._messages.refusal, Cause.REFUSED)
                 number = self._messages.enter(message)
                 if number is not None:
-                    if self._attached:
-                        self._describe_message(message)
                     return number
             self._publish_messages()
             if time.monotonic() > end_s:
@@ -594,17 +602,6 @@ class JobChannel:
                 self._publish(JOB_MESSAGE_TAIL, self._messages.submitted, largest_bytes)
             else:
                 self._ask_lease()
-
-    def _check_messages(self) -> None:
-        if self._messages.refusal:
-            raise TransportError(self._messages.refusal, Cause.REFUSED)
-
-    def _describe_message(self, message: Message) -> None:
-        self._transport.session.describe(self.membership.job, message.call(), message.describe)
-
-    def _wait_for_room(self, number: int) -> None:
-        while number >= REQUESTS and not self.wait(number - REQUESTS, SLICE_S):
-            pass
 
     def _forget_finished(self) -> None:
         if self._core is not None and self._core.record["failure"][0]:

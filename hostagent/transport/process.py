@@ -163,6 +163,10 @@ class Transport:
         channel = self._jobs.get(job)
         return channel.statistics() if channel is not None else {}
 
+    def on_describe(self, job: int, operation: int) -> str:
+        channel = self._jobs.get(job)
+        return channel.describe(operation) if channel is not None else ""
+
     def on_proceed(self, job: int, units: list[tuple[int, tuple[Terms, ...]]]) -> None:
         channel = self._jobs.get(job)
         if channel is not None:

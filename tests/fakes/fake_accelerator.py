@@ -99,7 +99,7 @@ class FakeAccelerator:
         del self._tensors[tensor.untyped_storage().data_ptr()]
 
     def find(self, tensor: Tensor) -> FakeAccelerator | None:
-        """To be put in the place of `accelerator.find`."""
+        """To be one of `accelerator.others`."""
         is_here = tensor.layout is torch.strided and tensor.untyped_storage().data_ptr() in self._tensors
         return self if is_here and tensor.numel() else None
 

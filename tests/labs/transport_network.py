@@ -114,7 +114,6 @@ class Session:
 
     network: Network
     rank: int
-    described: dict[int, Any] = field(default_factory=dict)
     reports: dict[str, int] = field(default_factory=dict)
     released: threading.Event = field(default_factory=threading.Event)
     """Whether the controller lets the rank go; set but for tests of lingering."""
@@ -128,18 +127,15 @@ class Session:
             attach(lease)
         return lease
 
-    def describe(self, job: int, operation_hash: int, text: Any) -> None:
-        self.described[operation_hash] = text
-
     def fail(self, job: int, text: str, cause: Cause = Cause.LOST, *, mismatch: Mismatch | None = None) -> None:
-        if mismatch is not None:
-            first = self.network.sessions[mismatch.first_child].described[mismatch.first_hash]()
-            second = self.network.sessions[mismatch.second_child].described[mismatch.second_hash]()
-            text = f"rank {mismatch.first_child} does {first}, rank {mismatch.second_child} does {second}"
-
         def fail_all() -> None:
-            for channel in self.network.channels:
-                channel.on_failed(JobFailed(text, cause))
+            channels, told = self.network.channels, text
+            if mismatch is not None:
+                first = channels[mismatch.first_child].describe(mismatch.first_hash)
+                second = channels[mismatch.second_child].describe(mismatch.second_hash)
+                told = f"rank {mismatch.first_child} does {first}, rank {mismatch.second_child} does {second}"
+            for channel in channels:
+                channel.on_failed(JobFailed(told, cause))
 
         threading.Thread(target=fail_all).start()
 

@@ -49,18 +49,18 @@ class Message:
             parts.append("any tag" if self.tag is None else f"tag {self.tag}")
         return f"{self.collective}({', '.join(parts)})"
 
-    def agreement(self) -> int:
-        """32 bits of what both sides must say alike."""
-        return _hash(f"{self.family} {self.dtype} {self.elements}")
-
-    def call(self) -> int:
-        """32-bit hash of ``describe``."""
-        return _hash(self.describe())
+    def hashes(self) -> tuple[int, int]:
+        """32 bits of what both sides must say alike, and a 32-bit hash of ``describe``."""
+        tag = COLLECTIVE_TAGS if self.tag is not None and self.tag >= COLLECTIVE_TAGS else self.tag
+        return _hashes(self.collective, self.receives, self.peer, self.dtype, self.elements, tag, self.family)
 
 
 @functools.lru_cache(maxsize=1024)
-def _hash(text: str) -> int:
-    return crc32(text.encode())
+def _hashes(
+    collective: str, receives: bool, peer: int, dtype: str, elements: int, tag: int | None, family: str
+) -> tuple[int, int]:
+    call = Message(collective, receives, peer, dtype, 0, elements, 0, tag).describe()
+    return crc32(f"{family} {dtype} {elements}".encode()), crc32(call.encode())
 
 
 def message_request_of(message: Message, number: int) -> tuple[int, ...]:
@@ -73,7 +73,6 @@ def message_request_of(message: Message, number: int) -> tuple[int, ...]:
         COLLECTIVE_TAGS if message.tag is None else WHOLE_TAG,
         message.address,
         message.elements * message.element_bytes,
-        message.agreement(),
-        message.call(),
+        *message.hashes(),
         message.source_address,
     )

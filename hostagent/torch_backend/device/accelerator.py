@@ -59,16 +59,16 @@ class Accelerator(Protocol):
 
 def accelerator_of(tensor: Tensor) -> Accelerator | None:
     """The device that a tensor has to be staged from; None for host memory."""
-    return find(tensor)
+    if tensor.is_cuda:
+        return cuda_device(tensor.get_device())
+    for find in others:
+        if (device := find(tensor)) is not None:
+            return device
+    return None
 
 
-def cuda_device_of(tensor: Tensor) -> Accelerator | None:
-    """The GPU that a tensor is on."""
-    return cuda_device(tensor.get_device()) if tensor.is_cuda else None
-
-
-find: Callable[[Tensor], Accelerator | None] = cuda_device_of
-"""Where devices come from: one for all of the process."""
+others: list[Callable[[Tensor], Accelerator | None]] = []
+"""What finds devices of other kinds, for all of the process."""
 
 
 @contextmanager

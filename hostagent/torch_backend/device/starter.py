@@ -17,7 +17,8 @@ class Starter:
         self._name = name
         self._changed = threading.Condition()
         self._waiting: deque[Callable[[], None]] = deque()
-        self._unstarted = 0
+        self.unstarted = 0
+        """Calls that were put and have not been started."""
         self._thread: threading.Thread | None = None
         self._closed = False
 
@@ -25,7 +26,7 @@ class Starter:
         """Have ``start``, which raises nothing, called after all that were put before."""
         with self._changed:
             self._waiting.append(start)
-            self._unstarted += 1
+            self.unstarted += 1
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
@@ -33,10 +34,10 @@ class Starter:
 
     def drain(self, timeout_s: float) -> bool:
         """Block until all that was put has been started; False when the time ran out first."""
-        if not self._unstarted:
+        if not self.unstarted:
             return True
         with self._changed:
-            return self._changed.wait_for(lambda: not self._unstarted, timeout_s)
+            return self._changed.wait_for(lambda: not self.unstarted, timeout_s)
 
     def close(self) -> None:
         """End the thread once all has been started: no call of torch's may run in it when the process ends."""
@@ -56,5 +57,5 @@ class Starter:
             start()
             del start  # with its tensors
             with self._changed:
-                self._unstarted -= 1
+                self.unstarted -= 1
                 self._changed.notify_all()

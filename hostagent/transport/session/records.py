@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hostagent.protocol.services import session_pb2 as pb
@@ -28,9 +27,6 @@ ENDINGS = {
 """A cause in the controller's words; what only this process knows of (`Cause.LOCAL`) is a loss to others."""
 CAUSES = {ending: cause for cause, ending in ENDINGS.items()}
 
-DESCRIPTIONS_KEPT = 4096
-"""Per job. An operation that the switch can still complain about is within a few windows of the newest."""
-
 
 @dataclass(slots=True)
 class JobRecord:
@@ -47,23 +43,11 @@ class JobRecord:
     """What this rank reported to the controller about the end; repeated until the controller confirms."""
     statistics: pb.ClientMessage | None = None
     peers_left: set[int] = field(default_factory=set)
-    descriptions: OrderedDict[int, str | Callable[[], str]] = field(default_factory=OrderedDict)
 
     @property
     def over(self) -> bool:
         """The controller has confirmed the end."""
         return self.cause is not None
-
-    def describe(self, operation: int, text: str | Callable[[], str]) -> None:
-        """Keeps the newest DESCRIPTIONS_KEPT."""
-        self.descriptions[operation] = text
-        if len(self.descriptions) > DESCRIPTIONS_KEPT:
-            self.descriptions.popitem(last=False)
-
-    def description(self, operation: int) -> str:
-        """The text for an operation's hash; empty where it isn't known."""
-        text = self.descriptions.get(operation, "")
-        return text if isinstance(text, str) else text()
 
     def failure_message(self, text: str, cause: Cause, mismatch: Mismatch | None) -> pb.ClientMessage:
         """Reports the job's end to the controller."""

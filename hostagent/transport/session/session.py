@@ -101,6 +101,9 @@ class SessionCallbacks(Protocol):
     def on_collect(self, job: int) -> Mapping[str, int]:
         """This rank's counters, as it would `report` them at the end; empty: there are none."""
 
+    def on_describe(self, job: int, operation: int) -> str:
+        """An operation, send or receive in words, by its hash, for the error of a mismatch; empty: it is not known."""
+
     def on_proceed(self, job: int, units: list[tuple[int, tuple[Terms, ...]]]) -> None:
         """Another rank wants these operations to go on; what this rank has not submitted of them it is to miss."""
 
@@ -193,12 +196,6 @@ class SessionClient:
         lease = self._jobs[membership.job].lease
         assert lease is not None, "the answer to a lease request is a lease or an error"
         return lease
-
-    def describe(self, job: int, operation_hash: int, text: str | Callable[[], str]) -> None:
-        """Remembers what an operation is, for the error of a mismatch. Local and cheap; keeps 4,096 a job."""
-        record = self._jobs.get(job)
-        if record is not None:
-            record.describe(operation_hash, text)
 
     def fail(self, job: int, text: str, cause: Cause = Cause.LOST, *, mismatch: Mismatch | None = None) -> None:
         """Reports to the controller that the job has failed; returns at once. Every rank, this one too, gets on_failed.
@@ -396,8 +393,7 @@ class SessionClient:
             self._callbacks.on_failed(record.membership.job, failure)
 
     def _describe(self, message: pb.Describe) -> None:
-        record = self._jobs.get(message.job)
-        text = record.description(message.operation) if record is not None else ""
+        text = self._callbacks.on_describe(message.job, message.operation)
         answer = pb.Described(job=message.job, operation=message.operation, text=text)
         self._link.send(pb.ClientMessage(described=answer))
 

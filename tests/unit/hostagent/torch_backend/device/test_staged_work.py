@@ -27,7 +27,7 @@ SUM = dist.ReduceOp.SUM
 @pytest.fixture(params=["lazy", "eager"])
 def device(request, monkeypatch):
     made = FakeAccelerator(lazy=request.param == "lazy")
-    monkeypatch.setattr(accelerator, "find", made.find)
+    monkeypatch.setattr(accelerator, "others", [made.find])
     monkeypatch.setattr(transfer, "PIECE_BYTES", 4096)
     monkeypatch.setattr(plans, "LEAST_ELEMENTS", LEAST_ELEMENTS)
     return made

@@ -97,6 +97,7 @@ class Rank:
         self.left: list[tuple[int, int]] = []
         self.units: list[tuple[int, tuple[Terms, ...]]] = []
         self.cause = ""
+        self.descriptions: dict[int, str] = {}
         self.frozen, self.went_on, self.failed, self.saw_leave, self.saw_units = (threading.Event() for _ in range(5))
         self.client = SessionClient(service.address, self, transports=("shm",), host="here", reconnect_timeout_s=WAIT_S)
 
@@ -114,6 +115,9 @@ class Rank:
 
     def on_collect(self, job: int) -> dict[str, int]:
         return self.counters
+
+    def on_describe(self, job: int, operation: int) -> str:
+        return self.descriptions.get(operation, "")
 
     def on_proceed(self, job: int, units: list[tuple[int, tuple[Terms, ...]]]) -> None:
         self.units += units
@@ -246,8 +250,8 @@ def test_a_host_is_known_by_its_shared_memory(monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_mismatch_is_told_with_both_descriptions_to_every_rank(ranks: list[Rank]) -> None:
     job = gather(ranks)[0].job
-    ranks[0].client.describe(job, 0xAA, "allreduce of 1000 float32")
-    ranks[2].client.describe(job, 0xBB, lambda: "broadcast of 7 int64 from rank 1")
+    ranks[0].descriptions[0xAA] = "allreduce of 1000 float32"
+    ranks[2].descriptions[0xBB] = "broadcast of 7 int64 from rank 1"
     for rank in (ranks[1], ranks[0]):
         rank.client.fail(job, "mismatch", mismatch=Mismatch(0xAA, 0, 0xBB, 2))
     for rank in ranks:
