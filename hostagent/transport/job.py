@@ -671,11 +671,12 @@ class JobChannel:
 
     def _report_failure(self, text: str, cause: Cause, mismatch: Mismatch | None = None) -> TransportError:
         """Tell the controller, and take its word as the job's cause; our own where it does not come in time."""
+        own = f"{text} (group {label_of(self.membership.group)!r})"
         if self._failure is None:
             self._own_cause = cause
             self._transport.session.fail(self.membership.job, text, cause, mismatch=mismatch)
             self._told.wait(TOLD_TIMEOUT_S)
-        return self._fail_locally(TransportError(text, cause))
+        return self._fail_locally(TransportError(own, cause))
 
     def _fail_locally(self, error: TransportError) -> TransportError:
         """End the job here; the first cause stays. Returns when the loop no longer touches the operations' memory."""
