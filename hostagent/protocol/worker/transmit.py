@@ -119,10 +119,11 @@ def frame_address(core: Any, chunk: Any) -> Any:
 
 @njit
 def release_frames(core: Any) -> None:
-    """Take back the frames of chunks that no restart can ask for: another rank lacks the result of a chunk, and of all
-    a window and more beyond it, since it cannot have contributed to those. The last that came back is used first: it is
-    in the cache."""
-    end = core.low - core.largest_window
+    """Take back the frames of chunks that nobody can ask for any more. A restart goes back by no more than a window:
+    while a rank lacks a chunk's result, it has not contributed to the one a window beyond, so no rank has that one's.
+    What this epoch has yet to answer is kept though all ranks have it from an earlier one: its slot goes on with this
+    rank's contribution. The last that came back is used first: it is in the cache."""
+    end = min(core.low - core.largest_window, core.floor)
     while core.retained < end:
         store_i32(core.unused_frames, core.unused, chunk_of(core, core.retained).frame)
         core.unused += 1

@@ -180,30 +180,48 @@ def test_without_loss_the_same_few_frames_are_used_again() -> None:
     assert core.record["ring"][0] - min(used) <= 3 * 4
 
 
-def test_a_restart_asks_for_the_lowest_frame_that_is_kept() -> None:
-    """One rank lacks the first result, the other has all that the first could contribute to."""
-    window, chunks = 4, 40
+def carry(lab: Lab, moments: range, lost: tuple[int, int] | None = None) -> None:
+    """Carry frames to and fro at these times; a rank never gets the answers for one chunk."""
+    for now_ns in moments:
+        frames = [(rank, frame) for rank, core in enumerate(lab.cores) for frame in core.transmit(now_ns)]
+        for rank, frame in frames:
+            for child, answer in lab.aggregator.receive(rank, frame):
+                if (child, parse_frame(answer).header.chunk) != lost:
+                    lab.cores[child].receive(answer, now_ns)
+
+
+def restarted(window: int, chunks: int) -> tuple[Lab, list[np.ndarray], np.ndarray]:
+    """A job of two ranks in its second epoch, with the ranks' memory and the sums that must come there: one rank lacks
+    the first result, the other has all that the first could contribute to."""
     lab = lab_of(workers=2, window=window)
     values = [np.arange(chunks * LANES, dtype=np.int32) * (rank + 1) for rank in range(2)]
     expected = values[0] + values[1]
     for core, array in zip(lab.cores, values, strict=True):
         core.submit(sum_of(array))
-
-    def play(rounds: range, lost: tuple[int, int] | None) -> None:
-        for now_ns in rounds:
-            frames = [(rank, frame) for rank, core in enumerate(lab.cores) for frame in core.transmit(now_ns)]
-            for rank, frame in frames:
-                for child, answer in lab.aggregator.receive(rank, frame):
-                    if (child, parse_frame(answer).header.chunk) != lost:
-                        lab.cores[child].receive(answer, now_ns)
-
-    play(range(RUN_AHEAD_WINDOWS + 3), (1, 0))
+    carry(lab, range(RUN_AHEAD_WINDOWS + 3), lost=(1, 0))
     assert [core.freeze() for core in lab.cores] == [window, 0]
-    assert lab.cores[0].record["top"][0] == (RUN_AHEAD_WINDOWS + 1) * window
     lab.aggregator.restart()
     lab.aggregator.jobs[JOB] = dataclasses.replace(lab.job, epoch=2)
     assert all(core.resume(2, 0, 100) for core in lab.cores)
-    play(range(100, 200), None)
+    return lab, values, expected
+
+
+def test_a_restart_asks_for_the_lowest_frame_that_is_kept() -> None:
+    window = 4
+    lab, values, expected = restarted(window, 40)
+    assert lab.cores[0].record["top"][0] == (RUN_AHEAD_WINDOWS + 1) * window
+    carry(lab, range(100, 200))
+    assert all((array == expected).all() for array in values)
+
+
+def test_a_frame_is_kept_until_its_chunk_is_answered_in_the_epoch() -> None:
+    """The rank that is ahead lacks a result that it has had in the epoch before, while its lowest unfinished chunk,
+    whatever the epoch, is a window and more beyond that."""
+    lab, values, expected = restarted(4, 40)
+    carry(lab, range(100, 200), lost=(0, 3))
+    assert lab.cores[0].record["floor"][0] == 3
+    assert lab.cores[0].lowest_unfinished > 3 + 4
+    carry(lab, range(10**9, 10**11, 10**9))
     assert all((array == expected).all() for array in values)
 
 
