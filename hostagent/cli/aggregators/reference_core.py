@@ -51,8 +51,8 @@ class ReferenceCore:
                 child.ip,
                 child.zero_checksum_allowed,
                 not child.zero_checksum_allowed,
-                tuple(other.child for other in terms.children if other.mask == child.mask) if child.stands_for else (),
-                child.stands_for,
+                tuple(other.child for other in terms.children if other.mask == child.mask),
+                child.mask,
             )
             for child in sorted(terms.children, key=lambda child: child.bit)
             if terms.copies >> child.bit & 1

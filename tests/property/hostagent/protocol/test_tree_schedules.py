@@ -131,6 +131,12 @@ def test_schedules_of_leaves_of_another_kind(kind: str) -> None:
             pytest.fail(explained(schedule, fan_out, above(make)))
 
 
+@pytest.mark.parametrize("kind", CORES)
+def test_a_leaf_of_another_kind_need_not_have_the_first_ranks(kind: str) -> None:
+    schedule = Schedule(seed=3, workers=4, window=2, lanes=P4_LANES, largest_chunks=4)
+    assert not play(schedule, (2, 2), above(CORES[kind][0]), steps=3000)
+
+
 def test_schedules_of_trees_of_all_kinds() -> None:
     """Every aggregator is of a kind drawn at random, the compiled P4 program among them."""
     for seed in range(tries(6, 24)):
