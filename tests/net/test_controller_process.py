@@ -32,6 +32,7 @@ class Callbacks:
     def on_resume(self, job, lease): pass
     def on_failed(self, job, cause): pass
     def on_collect(self, job): return {}
+    def on_describe(self, job, operation): return ""
     def on_peer_left(self, job, rank, next_chunk): pass
     def on_proceed(self, job, units): pass
 client = SessionClient(sys.argv[1], Callbacks())
@@ -61,6 +62,9 @@ class Rank:
 
     def on_collect(self, job: int) -> dict[str, int]:
         return {}
+
+    def on_describe(self, job: int, operation: int) -> str:
+        return ""
 
     def on_peer_left(self, job: int, rank: int, next_chunk: int) -> None:
         pass
