@@ -120,7 +120,7 @@ class NetsumWork(Work):
         keeps recent handles, also those that nobody asks any more.)"""
         size_bytes = 0
         for tensor in self._held:
-            size_bytes += tensor.nbytes
+            size_bytes += tensor.numel() * tensor.element_size()
         if size_bytes > SMALL_OUTPUT_BYTES:
             self._held = []
 
