@@ -49,7 +49,7 @@ class Engine:
         """Address of the ENGINE record."""
         self._thread = threading.Thread(target=self._run, name="netsum-transport", daemon=True)
         self.serves_large = False
-        """What ``serve_large`` was told last."""
+        """The last argument of ``serve_large``."""
         self._lock = threading.Lock()
 
     def _make_record(self) -> NDArray[Any]:

@@ -129,13 +129,13 @@ class Session:
 
     def fail(self, job: int, text: str, cause: Cause = Cause.LOST, *, mismatch: Mismatch | None = None) -> None:
         def fail_all() -> None:
-            channels, told = self.network.channels, text
+            channels, reason = self.network.channels, text
             if mismatch is not None:
                 first = channels[mismatch.first_child].describe(mismatch.first_hash)
                 second = channels[mismatch.second_child].describe(mismatch.second_hash)
-                told = f"rank {mismatch.first_child} does {first}, rank {mismatch.second_child} does {second}"
+                reason = f"rank {mismatch.first_child} does {first}, rank {mismatch.second_child} does {second}"
             for channel in channels:
-                channel.on_failed(JobFailed(told, cause))
+                channel.on_failed(JobFailed(reason, cause))
 
         threading.Thread(target=fail_all).start()
 

@@ -28,7 +28,7 @@ QUEUES = (16, 128, 1024)
 LOSSES = (0.001, 0.01, 0.05)
 SEEDS = (1, 2)
 TURN_BYTES = 4 * LANES * WINDOW
-"""Of a tensor: what all slots together take at a time. With more, a slot has one chunk after another."""
+"""Payload of one window: of a larger tensor each slot carries several chunks, one after another."""
 MOST_REPEATS = 3.0
 """Retransmissions for each frame lost."""
 FRAME_BITS = 8 * full_frame_bytes(LANES)
