@@ -81,7 +81,7 @@ class WorkerCore:
         self.record = self.memory.record
         self._out = np.zeros(capacity, TRANSMIT)
         self._request = np.zeros(1, REQUEST)
-        self._scratch: dict[int, Array] = {}
+        self._kept: dict[int, tuple[object, ...]] = {}
 
     def submit(self, operation: Operation) -> int:
         """Queue an operation; returns its sequence number.
@@ -100,7 +100,7 @@ class WorkerCore:
             raise OperationRefused(
                 refusal_text(operation, legality_at(self._request.ctypes.data, lanes, self.memory.settings.workers))
             )
-        self._scratch[sequence] = scratch
+        self._kept[sequence] = scratch, operation.memory
         return int(sequence)
 
     def receive(self, frame: bytes, now_ns: int) -> str:
@@ -125,7 +125,7 @@ class WorkerCore:
         """Operations that ended since the last call: (sequence, 0 or a failure code)."""
         found = []
         while (pair := core_take_completion(self.memory.address))[0] >= 0:
-            self._scratch.pop(pair[0], None)
+            self._kept.pop(pair[0], None)
             found.append((int(pair[0]), int(pair[1])))
         return found
 

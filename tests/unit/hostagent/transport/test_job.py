@@ -25,7 +25,8 @@ def span(array: np.ndarray[Any, Any], first: int = 0) -> Span:
 
 
 def sum_of(array, collective="all_reduce", kind=OperationKind.SUM):
-    return Operation(collective, kind, str(array.dtype), array.itemsize, array.size, span(array), span(array))
+    described = collective, kind, str(array.dtype), array.itemsize, array.size, span(array), span(array)
+    return Operation(*described, memory=(array,))
 
 
 def run(net, operations):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,23 @@ PATIENCE_S = 200.0
 Array = np.ndarray[Any, Any]
 
 
+KEPT: list[Array] = []
+"""The memory of a test's messages, which must outlive them."""
+
+
+@pytest.fixture(autouse=True)
+def _kept() -> Iterator[None]:
+    yield
+    KEPT.clear()
+
+
 def send(array: Array, peer: int, tag: int | None = 0) -> Message:
+    KEPT.append(array)
     return Message("send", False, peer, str(array.dtype), array.itemsize, array.size, array.ctypes.data, tag)
 
 
 def receive(array: Array, peer: int, tag: int | None = 0, source: Array | None = None) -> Message:
+    KEPT.append(array)
     address = 0 if source is None else source.ctypes.data
     return Message(
         "recv", True, peer, str(array.dtype), array.itemsize, array.size, array.ctypes.data, tag, source_address=address

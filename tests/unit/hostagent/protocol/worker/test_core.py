@@ -33,7 +33,8 @@ def sum_of(
     array: np.ndarray, dtype: DType = DType.INT32, output: np.ndarray | None = None, **more: object
 ) -> Operation:
     target = array if output is None else output
-    return operation_of(OperationKind.SUM, dtype, array.size, whole(array), whole(target), **more)  # type: ignore[arg-type]
+    operation = operation_of(OperationKind.SUM, dtype, array.size, whole(array), whole(target), **more)  # type: ignore[arg-type]
+    return dataclasses.replace(operation, memory=(array, target))
 
 
 def lab_of(**more: int) -> Lab:
