@@ -105,8 +105,8 @@ class PspinAggregator:
 
     def _warm_up(self) -> None:
         """Compile or load what runs with frames, rather than when the first one waits."""
-        match_batch(FrameBatch(1).record_address, 0, self._rules, self._heads, self._drops, self._tags)
-        frame = np.zeros(LANES_AT, np.uint8)
+        batch, frame = FrameBatch(1), np.zeros(LANES_AT, np.uint8)
+        match_batch(batch.record_address, 0, self._rules, self._heads, self._drops, self._tags)
         set_checksum(address_of(frame), len(frame))
         self.machine.run()
 
