@@ -38,11 +38,12 @@ $(SHELL_VENV)/.done: .constraints-shell.txt
 demo: setup ## train a real model through the P4 switch, then on gloo, and compare
 	$(BIN)/netsum demo
 
-# Tests of one file run in one process, so that what they share is made and compiled once. tests/net starts processes,
-# namespaces and whole jobs.
+# Tests of one file run in one process, so that what they share is made and compiled once. Where a process crashes, the
+# run ends: xdist would run the test in the others too, and may then wait forever for what is left. tests/net starts
+# processes, namespaces and whole jobs.
 JOBS ?= 2
 NET_JOBS ?= $(JOBS)
-PYTEST := $(BIN)/python -m pytest --dist loadfile --durations=25
+PYTEST := $(BIN)/python -m pytest --dist loadfile --max-worker-restart 0 --durations=25
 UNITS := tests/conformance tests/property tests/unit tests/evidence
 test: setup ## everything that CI runs: checks, then the tests but for the slow ones
 	@$(MAKE) --no-print-directory check

@@ -37,7 +37,8 @@ def test_a_switch_sends_what_its_program_says(tmp_path: Path) -> None:
 
 def test_frames_to_a_switch_without_a_program_are_counted() -> None:
     network = Network(star(2), frame_bytes=100)
-    network.add_host("h0", ScriptedHost([(0, 60)] * 3, expected=1).host)
+    scripted = ScriptedHost([(0, 60)] * 3, expected=1)
+    network.add_host("h0", scripted.host)
     network.submitted("h0")
     assert not network.run()
     assert network.stray == 3

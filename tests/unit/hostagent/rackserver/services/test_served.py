@@ -198,18 +198,18 @@ def test_a_push_that_finds_no_room_tells_of_all_that_it_would_take() -> None:
     assert pusher.service.used_bytes == used
 
 
-def two_services(memory_bytes: int) -> list[ServiceMemory]:
-    """Of one server."""
+def two_services(memory_bytes: int) -> tuple[RackServer, ServiceMemory, ServiceMemory]:
+    """Of one server, whose memory they share."""
     server = RackServer(64, registry=Registry(memory_bytes))
     job = ReferenceJob(1, 8, (ReferenceChild(0, 1, 1),))
     for number in range(2):
         terms = terms_of(number, job, 64, ServiceTerms(f"of {number}"))
         server.install(replace(terms, first_slot=8 * number))
-    return [server.service(f"of {number}") for number in range(2)]
+    return server, server.service("of 0"), server.service("of 1")
 
 
 def test_the_same_keys_of_two_namespaces_do_not_collide() -> None:
-    one, other = two_services(1 << 20)
+    _server, one, other = two_services(1 << 20)
     values = [numbers(64), numbers(100)]
     assert one.put(3, values[:1], 1, 1)
     assert other.put(3, values[1:], 1, 1)
@@ -217,7 +217,7 @@ def test_the_same_keys_of_two_namespaces_do_not_collide() -> None:
 
 
 def test_services_share_the_servers_memory_and_get_back_what_one_gave_up() -> None:
-    one, other = two_services(1 << 22)
+    _server, one, other = two_services(1 << 22)
     values = [numbers((1 << 22) // 12)]
     assert one.put(0, values, 1, 1)
     assert not other.put(0, values, 1, 1)
