@@ -10,7 +10,7 @@ SOURCES := emulator hostagent pspin_model mininet tests
 # With it every process that the tests start compiles our sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup shell-setup demo test test-all conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs soak-faults explore clean protos
+.PHONY: help setup shell-setup demo test test-all test-memory conformance check format bench soak fuzz fuzz-server fuzz-rack soak-rack soak-programs soak-faults explore clean protos
 
 help: ## list the verbs
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort | expand -t 12
@@ -53,6 +53,9 @@ test: setup ## everything that CI runs: checks, then the tests but for the slow 
 test-all: setup ## all tests, with the slow ones, and all seeds, examples and programs of each (an hour)
 	NETSUM_TESTS=all $(PYTEST) -n $(JOBS) --no-loadscope-reorder $(UNITS)
 	NETSUM_TESTS=all $(PYTEST) -n $(NET_JOBS) tests/net
+
+test-memory: setup ## the tests that run compiled code in their own process, with freed arrays out of reach
+	$(PYTEST) -n $(JOBS) -p tests.labs.freed_arrays -m "not slow" tests/property tests/unit tests/evidence
 
 conformance: setup ## tests/conformance, with all of torch's own tests of torch.distributed (10 minutes)
 	NETSUM_TESTS=all $(BIN)/python -m pytest tests/conformance
