@@ -105,7 +105,7 @@ soak-faults: setup ## sums under random faults: SOAK_HOURS (24) of virtual time,
 	$(BIN)/python -m tests.soaks.fault_soak --hours $(SOAK_HOURS) --seed $(SOAK_SEED)
 	$(BIN)/python -m tests.soaks.fault_soak --live --minutes $(SOAK_MINUTES) --seed $(SOAK_SEED)
 
-EXPLORE_MINUTES ?= 10
+EXPLORE_MINUTES ?= 15
 explore: setup ## every order of frames, losses, duplicates, restarts within bounds, on small jobs: no wrong sum, no hang
 	$(BIN)/python -m tests.explore --jobs $(JOBS) --minutes $(EXPLORE_MINUTES)
 
