@@ -13,54 +13,73 @@ import importlib
 import mmap
 from typing import Any
 
+import numba
+
+from emulator.native.memory import load_i64, store_i64
+
 SET_HANDLER = 304
 """Place of PyDataMem_SetHandler in numpy's table of C functions (numpy/_core/code_generators/numpy_api.py)."""
-LINE_BYTES = 64
-PROT_NONE, MAP_NORESERVE, MAP_FIXED = 0, 0x4000, 0x10
-RESERVED = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE
+LINE_BYTES, PAGE_BYTES = 64, mmap.PAGESIZE
+PROT_NONE, PROT_ALL = 0, mmap.PROT_READ | mmap.PROT_WRITE
+RESERVED, AT_ADDRESS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, 0x10
+"""The latter two are MAP_NORESERVE and MAP_FIXED."""
 
-Address, Size = ctypes.c_void_p, ctypes.c_size_t
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype, _libc.mmap.argtypes = Address, [Address, Size, *[ctypes.c_int] * 3, ctypes.c_long]
-_libc.mprotect.argtypes = [Address, Size, ctypes.c_int]
-_allocated: dict[int, tuple[int, int, int]] = {}
-"""Of each array: where its pages begin, their bytes, the array's."""
+njit: Any = numba.njit  # not ours: it caches, and these contain addresses
+cfunc: Any = numba.cfunc
+Address = ctypes.c_void_p
+_libc: Any = ctypes.CDLL(None)
+_map, _protect, _copy = _libc.mmap, _libc.mprotect, _libc.memcpy
+_map.restype = _copy.restype = ctypes.c_long
+_map.argtypes = [*[ctypes.c_long] * 2, *[ctypes.c_int] * 3, ctypes.c_long]
+_protect.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_int]
+_copy.argtypes = [ctypes.c_long] * 3
 
 
-def allocate(_context: int | None, size_bytes: int) -> int:
-    lines_bytes = -(-max(size_bytes, 1) // LINE_BYTES) * LINE_BYTES
-    pages_bytes = -(-lines_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
-    pages = _libc.mmap(None, pages_bytes + mmap.PAGESIZE, PROT_NONE, RESERVED, -1, 0)
-    if _libc.mprotect(pages, pages_bytes, mmap.PROT_READ | mmap.PROT_WRITE):
+@njit
+def allocate(size_bytes: int) -> int:
+    """Pages of an array: one with their bytes and the array's, the array, one that cannot be used."""
+    lines_bytes = (max(size_bytes, 1) + LINE_BYTES - 1) // LINE_BYTES * LINE_BYTES
+    pages_bytes = (lines_bytes + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
+    first: int = _map(0, pages_bytes + 2 * PAGE_BYTES, PROT_NONE, RESERVED, -1, 0)
+    if _protect(first, pages_bytes + PAGE_BYTES, PROT_ALL) != 0:
         return 0  # too many mappings: sysctl vm.max_map_count
-    array = int(pages) + pages_bytes - lines_bytes
-    _allocated[array] = pages, pages_bytes, size_bytes
-    return array
+    store_i64(first, 0, pages_bytes)
+    store_i64(first, 1, size_bytes)
+    return first + PAGE_BYTES + pages_bytes - lines_bytes
 
 
-def allocate_zeroed(context: int | None, count: int, size_bytes: int) -> int:
-    return allocate(context, count * size_bytes)
+@njit
+def release(array: int) -> None:
+    first = array // PAGE_BYTES * PAGE_BYTES - PAGE_BYTES
+    _map(first, load_i64(first, 0) + PAGE_BYTES, PROT_NONE, RESERVED | AT_ADDRESS, -1, 0)
 
 
-def reallocate(context: int | None, array: int, size_bytes: int) -> int:
-    moved = allocate(context, size_bytes)
-    if moved:
-        ctypes.memmove(moved, array, min(size_bytes, _allocated[array][2]))
-        free(context, array, 0)
+# Machine code: numpy frees arrays while an exception is on its way, when no Python can run.
+
+
+@cfunc("int64(int64, int64)")
+def malloc(_context: int, size_bytes: int) -> int:
+    return allocate(size_bytes)
+
+
+@cfunc("int64(int64, int64, int64)")
+def calloc(_context: int, count: int, size_bytes: int) -> int:
+    return allocate(count * size_bytes)
+
+
+@cfunc("int64(int64, int64, int64)")
+def realloc(_context: int, array: int, size_bytes: int) -> int:
+    moved: int = allocate(size_bytes)
+    if moved != 0:
+        _copy(moved, array, min(size_bytes, load_i64(array // PAGE_BYTES * PAGE_BYTES - PAGE_BYTES, 1)))
+        release(array)
     return moved
 
 
-def free(_context: int | None, array: int, _size_bytes: int) -> None:
-    pages, pages_bytes, _ = _allocated.pop(array)
-    _libc.mmap(pages, pages_bytes, PROT_NONE, RESERVED | MAP_FIXED, -1, 0)
-
-
-FUNCTIONS = {
-    "malloc": ctypes.CFUNCTYPE(Address, Address, Size)(allocate),
-    "calloc": ctypes.CFUNCTYPE(Address, Address, Size, Size)(allocate_zeroed),
-    "realloc": ctypes.CFUNCTYPE(Address, Address, Address, Size)(reallocate),
-    "free": ctypes.CFUNCTYPE(None, Address, Address, Size)(free),
-}
+@cfunc("void(int64, int64, int64)")
+def free(_context: int, array: int, _size_bytes: int) -> None:
+    if array != 0:
+        release(array)
 
 
 class Handler(ctypes.Structure):
@@ -70,11 +89,11 @@ class Handler(ctypes.Structure):
         ("name", ctypes.c_char * 127),
         ("version", ctypes.c_uint8),
         ("context", Address),
-        *((name, Address) for name in FUNCTIONS),
+        *((name, Address) for name in ("malloc", "calloc", "realloc", "free")),
     )
 
 
-HANDLER = Handler(b"freed arrays", 1, None, *(ctypes.cast(function, Address) for function in FUNCTIONS.values()))
+HANDLER = Handler(b"freed arrays", 1, None, malloc.address, calloc.address, realloc.address, free.address)
 CAPSULE = ctypes.create_string_buffer(b"mem_handler")
 """The name of a handler's capsule, which does not copy it."""
 
