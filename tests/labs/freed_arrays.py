@@ -3,7 +3,8 @@
 Compiled code has addresses of arrays, which keep none alive. With ``-p tests.labs.freed_arrays`` each array has pages
 of its own, which are not used again: where code uses the address of a freed one, or goes 64 bytes beyond its end, that
 is a segmentation fault, and faulthandler says which call it was. Of arrays that the main thread makes: numpy's
-allocators are per context (NEP 49).
+allocators are per context (NEP 49). Where more than 30,000 are alive, a MemoryError says that the kernel must allow
+more mappings: ``sysctl -w vm.max_map_count=1000000``.
 """
 
 from __future__ import annotations
