@@ -54,7 +54,7 @@ test-all: setup ## all tests, with the slow ones, and all seeds, examples and pr
 	NETSUM_TESTS=all $(PYTEST) -n $(JOBS) --no-loadscope-reorder $(UNITS)
 	NETSUM_TESTS=all $(PYTEST) -n $(NET_JOBS) tests/net
 
-test-memory: setup ## the tests that run compiled code in their own process, with freed arrays out of reach
+test-memory: setup ## find use after free of arrays by compiled code, in the tests that run it in their own process
 	$(PYTEST) -n $(JOBS) -p tests.labs.freed_arrays -m "not slow" tests/property tests/unit tests/evidence
 
 conformance: setup ## tests/conformance, with all of torch's own tests of torch.distributed (10 minutes)

@@ -1,10 +1,10 @@
-"""Plugin of pytest: the memory of a numpy array is gone once the array is, and ends where it ends.
+"""A pytest plugin that finds use after free and out-of-bounds access of numpy arrays by compiled code.
 
 Compiled code has addresses of arrays, which keep none alive. With ``-p tests.labs.freed_arrays`` each array has pages
-of its own, which are not used again: where code uses the address of a freed one, or goes 64 bytes beyond its end, that
-is a segmentation fault, and faulthandler says which call it was. Of arrays that the main thread makes: numpy's
-allocators are per context (NEP 49). Where more than 30,000 are alive, a MemoryError says that the kernel must allow
-more mappings: ``sysctl -w vm.max_map_count=1000000``.
+of its own and a guard page behind them; when it is freed they become inaccessible and are not used again. A use after
+free, or an access 64 bytes or more beyond the end, is a segmentation fault, and faulthandler names the call. It covers
+arrays that the main thread makes, as numpy's allocators are per context (NEP 49). More than 30,000 arrays at a time
+end in a MemoryError unless the kernel allows more mappings: ``sysctl -w vm.max_map_count=1000000``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _copy.argtypes = [ctypes.c_long] * 3
 
 @njit
 def allocate(size_bytes: int) -> int:
-    """Pages of an array: one with their bytes and the array's, the array, one that cannot be used."""
+    """A page with the sizes of the pages and of the array, the array's pages, a guard page."""
     lines_bytes = (max(size_bytes, 1) + LINE_BYTES - 1) // LINE_BYTES * LINE_BYTES
     pages_bytes = (lines_bytes + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
     first: int = _map(0, pages_bytes + 2 * PAGE_BYTES, PROT_NONE, RESERVED, -1, 0)
@@ -50,8 +50,13 @@ def allocate(size_bytes: int) -> int:
 
 
 @njit
+def first_page(array: int) -> int:
+    return array // PAGE_BYTES * PAGE_BYTES - PAGE_BYTES
+
+
+@njit
 def release(array: int) -> None:
-    first = array // PAGE_BYTES * PAGE_BYTES - PAGE_BYTES
+    first = first_page(array)
     _map(first, load_i64(first, 0) + PAGE_BYTES, PROT_NONE, RESERVED | AT_ADDRESS, -1, 0)
 
 
@@ -72,7 +77,7 @@ def calloc(_context: int, count: int, size_bytes: int) -> int:
 def realloc(_context: int, array: int, size_bytes: int) -> int:
     moved: int = allocate(size_bytes)
     if moved != 0:
-        _copy(moved, array, min(size_bytes, load_i64(array // PAGE_BYTES * PAGE_BYTES - PAGE_BYTES, 1)))
+        _copy(moved, array, min(size_bytes, load_i64(first_page(array), 1)))
         release(array)
     return moved
 

@@ -199,7 +199,7 @@ def test_a_push_that_finds_no_room_tells_of_all_that_it_would_take() -> None:
 
 
 def two_services(memory_bytes: int) -> tuple[RackServer, ServiceMemory, ServiceMemory]:
-    """Of one server, whose memory they share."""
+    """A rack server and two services in its memory, which lasts as long as the server."""
     server = RackServer(64, registry=Registry(memory_bytes))
     job = ReferenceJob(1, 8, (ReferenceChild(0, 1, 1),))
     for number in range(2):
